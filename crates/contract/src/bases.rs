@@ -17,10 +17,11 @@
 use crate::rules;
 use tidemark_core::{DcId, Hlc, Vector};
 
-rules! {
+rules! { from crate::Rule::COMPONENTS + 16;
     OWN_REGION_COVERS, // 29
     ONE_CHOICE_FOR_ALL, // 29: S-1
-    BASES_NEVER_FALL // 29
+    BASES_NEVER_FALL, // 29
+    GONE_IS_NOT_COUNTED // 29: who is excluded for good
 }
 
 /// The bases of one data centre, and what the others have told.
@@ -29,12 +30,14 @@ pub struct Bases {
     told: Vec<Vector>,
     /// That of 1, of 2, and so on.
     bases: Vec<Vector>,
+    /// Who is excluded for good: it is not counted, and a base of more than are left is one of all that are.
+    gone: Option<DcId>,
 }
 
 impl Bases {
     /// Of so many data centres: that of 1, of 2, and so on. Below them something may be collected.
     pub fn new(dcs: usize, bases: Vec<Vector>) -> Self {
-        Self { told: vec![Vector::zero(dcs); dcs], bases }
+        Self { told: vec![Vector::zero(dcs); dcs], bases, gone: None }
     }
 
     /// A data centre has told that it has this (28).
@@ -42,6 +45,17 @@ impl Bases {
         if let Some(told) = self.told.get_mut(dc.index()) {
             told.merge(stable);
         }
+    }
+
+    /// A data centre is excluded for good.
+    pub fn without(&mut self, gone: Option<DcId>) {
+        self.gone = gone.filter(|_| GONE_IS_NOT_COUNTED.kept());
+    }
+
+    /// What those that are left have told.
+    fn left(&self) -> impl Iterator<Item = &Vector> {
+        let gone = self.gone.map(DcId::index);
+        self.told.iter().enumerate().filter(move |(dc, _)| Some(*dc) != gone).map(|(_, told)| told)
     }
 
     /// Finds the bases of now, at data centre `me` (29).
@@ -57,7 +71,8 @@ impl Bases {
     pub fn base(&self, k: usize) -> Option<&Vector> {
         let base = self.bases.get(k.checked_sub(1)?)?;
         let has = |told: &&Vector| told.max() > Hlc::ZERO && base.le(told);
-        (self.told.iter().filter(has).count() >= k).then_some(base)
+        let k = if self.gone.is_some() { k.min(self.left().count()) } else { k };
+        (self.left().filter(has).count() >= k).then_some(base)
     }
 
     /// All bases: collection stays below each.
@@ -78,7 +93,8 @@ impl Bases {
             return Some(self.by_entry(last, k));
         }
         let own = &self.told[me.index()];
-        let mut others: Vec<&Vector> = self.told.iter().filter(|told| holds(told)).collect();
+        let mut others: Vec<&Vector> = self.left().filter(|told| holds(told)).collect();
+        let k = if self.gone.is_some() { k.min(self.left().count()) } else { k };
         let (mut least, left) = match OWN_REGION_COVERS.kept() {
             true if !holds(own) => return None,
             true => (own.clone(), k - 1),
@@ -172,6 +188,20 @@ mod tests {
         };
         assert_eq!(later(), v([5, 5, 5]));
         assert_eq!(without(&[BASES_NEVER_FALL], later), v([9, 9, 4]));
+    }
+
+    /// C is excluded for good: without the rule the base of three stands still.
+    #[test]
+    fn gone_is_not_counted() {
+        let later = || {
+            let mut bases = bases([[9, 4, 3], [5, 8, 3], [2, 2, 3]]);
+            bases.without(Some(DcId(2)));
+            [ME, DcId(1)].into_iter().for_each(|dc| bases.told(dc, &v([9, 9, 99])));
+            bases.advance(ME);
+            [2, 3].map(|k| bases.base(k).cloned())
+        };
+        assert_eq!(later(), [Some(v([9, 9, 99])), Some(v([9, 9, 99]))]);
+        assert_eq!(without(&[GONE_IS_NOT_COUNTED], later), [Some(v([9, 9, 99])), Some(v([2, 2, 3]))]);
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub use tidemark_store::Copies;
 /// compiler knows. A feature that is added here changes no protocol that does without it.
 #[derive_where(Clone, Copy)]
 pub struct Extensions<P: Protocol> {
-    /// Carries out an operator's order, if it is one that the protocol knows ([`Order::unknown`]). The reply leaves once what it
+    /// Carries out an operator's order, if it is one that the protocol knows ([`Order::unknown`]), given the number of the last record
+    /// of each data centre that is here. The reply leaves once what it
     /// says is durable. An error says why the order is not carried out.
     pub order: Option<Obey<P>>,
     /// Chooses among the versions that a reader can see; they come newest first. Without it the last writer wins. It decides by what
@@ -35,6 +36,9 @@ pub struct Extensions<P: Protocol> {
     pub announces: Option<Announces<P>>,
     /// Versions of clients at the edge, which several data centres may accept. Without it there are none.
     pub edge: Option<Edge<P>>,
+    /// The number of the last record of a data centre that is taken, if it is excluded, or about to be: nothing else that it says is
+    /// taken either, until this changes. Without it, all is taken.
+    pub ends: Option<Ends<P>>,
 }
 
 /// What a protocol says of versions that have copies, one of each data centre that accepted them.
@@ -73,7 +77,10 @@ pub struct Types<P: Protocol> {
 pub type Together<P> = fn(&<P as Protocol>::View, Stamp, &<P as Protocol>::Meta) -> bool;
 
 /// See [`Extensions::order`].
-pub type Obey<P> = fn(&mut P, &Order, &mut Cx<'_, P>) -> Result<Standing, String>;
+pub type Obey<P> = fn(&mut P, &Order, &[u64], &mut Cx<'_, P>) -> Result<Standing, String>;
+
+/// See [`Extensions::ends`].
+pub type Ends<P> = fn(&P, DcId) -> Option<u64>;
 
 /// See [`Extensions::resolve`].
 pub type Resolve<P> = for<'v> fn(
@@ -102,6 +109,7 @@ impl<P: Protocol> Extensions<P> {
         types: None,
         announces: None,
         edge: None,
+        ends: None,
     };
 
     /// The stamp of a version in the data centre that has written it.

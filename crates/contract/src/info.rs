@@ -51,6 +51,8 @@ pub struct Info {
     /// Whether a read of several keys is single reads: its sessions ask each partition for its keys, and put the answers
     /// together ([`crate::OneRoundSession`]).
     pub splits_reads: bool,
+    /// Whether a data centre that it excludes stays excluded: what it had and the others had not is decided as never written.
+    pub excludes_for_good: bool,
     /// What its safety rests on ([`crate::rules!`](crate::rules!)): each can be switched off where it is simulated.
     pub rules: &'static [Rule],
     /// What it is called without some of them.
@@ -71,6 +73,7 @@ impl Info {
             newest_only: false,
             partial: false,
             splits_reads: false,
+            excludes_for_good: false,
             rules: &[],
             variants: &[],
         }
@@ -122,6 +125,12 @@ impl Info {
     #[must_use]
     pub const fn splits_reads(self) -> Self {
         Self { splits_reads: true, ..self }
+    }
+
+    /// See [`Self::excludes_for_good`].
+    #[must_use]
+    pub const fn excludes_for_good(self) -> Self {
+        Self { excludes_for_good: true, ..self }
     }
 
     /// See [`Self::rules`].

@@ -288,8 +288,8 @@ impl<P: Protocol> Lab<P> {
     /// The server refuses it.
     pub fn order(&mut self, at: ServerId, order: &Order) -> Result<Standing, String> {
         self.note(format_args!("{at} <- {order:?}"));
-        let mut answer = None;
-        self.at(at, |protocol, cx| answer = Some(order.carry_out(protocol, cx)));
+        let (mut answer, records) = (None, self.server(at).records.clone());
+        self.at(at, |protocol, cx| answer = Some(order.carry_out(protocol, &records, cx)));
         answer.expect("the handler ran")
     }
 
@@ -347,9 +347,9 @@ impl<P: Protocol> Lab<P> {
         self.messages.remove(&(from, to));
     }
 
-    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none.
+    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none, or it is not taken.
     pub fn deliver(&mut self, from: ServerId, to: ServerId) -> bool {
-        let Some(feed) = self.feeds.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return false };
+        let Some(feed) = self.next_of(from, to) else { return false };
         match feed {
             Feed::Version(key, version) => {
                 self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));

@@ -36,13 +36,18 @@ impl Order {
         }
     }
 
-    /// Has `protocol` carry it out. The answer leaves once what it says is durable.
+    /// Has `protocol` carry it out, which has these records ([`Recovered::records`](crate::Recovered)). The answer leaves once what it says is durable.
     ///
     /// # Errors
     /// Says why it is not carried out.
-    pub fn carry_out<P: Protocol>(&self, protocol: &mut P, cx: &mut Cx<'_, P>) -> Result<Standing, String> {
+    pub fn carry_out<P: Protocol>(
+        &self,
+        protocol: &mut P,
+        records: &[u64],
+        cx: &mut Cx<'_, P>,
+    ) -> Result<Standing, String> {
         match P::EXTENSIONS.order {
-            Some(obey) => obey(protocol, self, cx),
+            Some(obey) => obey(protocol, self, records, cx),
             None => Err(self.unknown::<P>()),
         }
     }

@@ -35,8 +35,8 @@ use std::fmt;
 use tidemark_core::{DcId, Hlc, Key, Stamp, Vector, Write};
 
 mod orders;
-use orders::cut;
-pub use orders::{Exclusion, Standing, Step};
+pub use orders::cut;
+pub use orders::{End, Exclusion, Standing, Step};
 
 /// How many versions a donor sends in one message.
 const PIECE: usize = 1_000;
@@ -155,7 +155,7 @@ impl Removal {
         let Exclusion { dc, round, step } = order;
         let (dc, round) = (*dc, *round);
         let forgotten = self.forgotten.get(&dc).copied().unwrap_or_default();
-        let now = Standing { announced: vv[dc], clock: vv[me], forgotten };
+        let now = Standing { announced: vv[dc], clock: vv[me], forgotten, ..Standing::default() };
         if dc == me {
             return Err("a region cannot do without itself".into());
         }
@@ -315,7 +315,7 @@ impl Away {
     fn next(&mut self, step: &Step, me: DcId, announced: Hlc) -> Result<Stage, String> {
         Ok(match (step, self.stage) {
             (Step::Hold, stage) | (Step::Exclude, stage @ Stage::Excluded { .. }) => stage,
-            (Step::Cut { least }, Stage::Held) => {
+            (Step::Cut { least, .. }, Stage::Held) => {
                 let (cut, donor) = cut(least);
                 self.least = least[me];
                 Stage::Cut { cut, donor }

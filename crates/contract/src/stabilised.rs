@@ -38,7 +38,7 @@ pub use heartbeats::{delta, is_due};
 use leases::Leases;
 pub use messages::{Messages, Never, Peer, Timer, Timers};
 pub use params::{KeepParams, Params, TRANSACTION_LIMIT_US, TransactionParams};
-pub use past::{Past, cover};
+pub use past::{Past, cover, turn_away};
 
 crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_SURVIVES, // S1

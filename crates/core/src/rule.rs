@@ -38,25 +38,25 @@ thread_local! {
     static WITHOUT: Cell<Bits> = const { Cell::new([0; WORDS]) };
 }
 
-const WORDS: usize = 3;
+const WORDS: usize = 4;
 type Bits = [u64; WORDS];
 
 impl Rule {
     /// The number of the first rule of what carries protocols.
-    pub const CARRIERS: u8 = 80;
+    pub const CARRIERS: u8 = 128;
 
     /// The number of the first rule of a component: several protocols keep it, each for itself.
-    pub const COMPONENTS: u8 = 64;
+    pub const COMPONENTS: u8 = 96;
 
     /// The number of the first rule of data types.
-    pub const TYPES: u8 = 96;
+    pub const TYPES: u8 = 160;
 
     /// For [`rules!`](crate::rules!).
     #[doc(hidden)]
     pub const fn new(name: &'static str, bit: u8) -> Self {
         assert!(
             (bit as usize) < 64 * WORDS,
-            "there are at most 64 rules of a protocol, 16 of components, 16 of what carries it, and 96 of types"
+            "there are at most 96 rules of a protocol, 32 of components, 32 of what carries it, and 96 of types"
         );
         Self { name, bit }
     }

@@ -40,6 +40,7 @@
 mod bases;
 pub mod commands;
 pub mod edge;
+mod exclusion;
 mod failures;
 pub mod interactive;
 mod lasting;
@@ -52,8 +53,10 @@ mod rules;
 mod snapshots;
 pub mod transactions;
 mod view;
+mod writes;
 use bases::Kept;
 use commands::Commands;
+pub use exclusion::Excluded;
 use interactive::Interactive;
 pub use lasting::Lasting;
 pub use params::Params;
@@ -75,10 +78,13 @@ pub use view::{At, View};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
-    Of(request::Request<Known, Past, Known, Vector, Micros>),
+    Of(request::Request<Known, Past, Known, Moved, Micros>),
     PutAll(Writes, Past),
     Transact(Transact, Past),
 }
+
+/// What a session depends on that has moved here, and from where.
+pub type Moved = (Vector, DcId);
 
 /// DSV_c and L_c.
 pub type Known = (Vector, Hlc);
@@ -100,6 +106,7 @@ pub struct Tidemark {
     /// How long a transaction of an edge client can be accepted (D17).
     retain: Micros,
     recent: Recent,
+    excluded: Excluded,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -112,6 +119,7 @@ impl Protocol for Tidemark {
         .interactive()
         .partial()
         .reads_at_a_time(true)
+        .excludes_for_good()
         .rules(RULES);
     const EXTENSIONS: Extensions<Self> = Extensions {
         types: Some(Types {
@@ -124,13 +132,15 @@ impl Protocol for Tidemark {
                 View::Fresh(at) => Some(if VIEWS_HAVE_NAMES.kept() { at.dsv.digest() } else { 1 }),
                 _ => None,
             },
-            now: |server, m| View::Fresh(At { m, l: server.l, dsv: server.st.stable.clone() }),
+            now: |server, _| View::Fresh(server.seen_at(server.st.stable.clone())),
             // 2, 8: the fence of every ROTX is above all that was written.
             whole: |params| params.keep_us == 0 && params.base_regions == 0,
             together: None,
         }),
         announces: Some(Meta::announced), // 7
         edge: Some(edge::COPIES),         // D17
+        order: Some(exclusion::obey),     // D21
+        ends: Some(exclusion::last),      // D21
         ..Extensions::NONE
     };
     type Meta = Meta;
@@ -162,18 +172,38 @@ impl Protocol for Tidemark {
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
         let (retain, recent) = (cx.params.edge_retain_us, Recent::start(&was, cx));
+        let excluded = Some(was.hard.excluded).filter(|_| EXCLUSION_SURVIVES.kept()).unwrap_or_default();
         let exceptional = Watched::default();
-        Self { st, m, l, transactions, commands, interactive, lead: None, kept, retain, recent, exceptional }
+        let lead = None;
+        let mut server = Self {
+            st,
+            m,
+            l,
+            transactions,
+            commands,
+            interactive,
+            lead,
+            kept,
+            retain,
+            recent,
+            excluded,
+            exceptional,
+        };
+        server.pass(cx); // D21
+        server
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         use request::Request as Of;
+        if let Some(why) = self.bygone(&request) {
+            return cx.fail(ticket, why); // D21
+        }
         match request {
             Request::Of(Of::Get(key, known)) => self.read(ticket, &Read::Get(key), &known, cx),
             Request::Of(Of::Walk(walk, known)) => self.read(ticket, &Read::Walk(walk), &known, cx), // D4
             Request::Of(Of::Put(key, update, past)) => self.put(ticket, key, update, past, cx),
             Request::Of(Of::Rotx(keys, known)) => self.rotx(ticket, keys, &known, cx),
-            Request::Of(Of::Cover(ds)) => self.cover(ticket, ds, cx), // D2
+            Request::Of(Of::Cover((ds, _))) => self.cover(ticket, ds, cx), // D2
             Request::Of(Of::At(keys, time)) => self.at(ticket, keys, time, cx),
             Request::PutAll(writes, past) => {
                 self.put_all(ticket, Part { writes, ..Part::default() }, past, cx)
@@ -185,6 +215,7 @@ impl Protocol for Tidemark {
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::Own(message) => self.on_transaction(from, message, cx),
+            Peer::SliceReq(request) if self.excluded.doubts(&request.at) => {} // D21: nobody waits for ever
             message => stabilised::on_peer(self, from, message, cx),
         }
     }
@@ -212,7 +243,8 @@ impl Protocol for Tidemark {
 
     fn status(&self) -> Status {
         let dsv = self.without_l(&self.st.stable);
-        Status::new(dsv, self.st.waiting() + self.transactions.unfinished() + self.commands.waiting())
+        let blocked = self.st.waiting() + self.transactions.unfinished() + self.commands.waiting();
+        Status { away: self.excluded.away().cloned(), ..Status::new(dsv, blocked) }
     }
 }
 
@@ -223,13 +255,13 @@ impl StableTime for Tidemark {
 
     /// A slice of ROTX.
     fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
-        let view = View::Snapshot(At { m: cx.me.dc, l: self.l, dsv: sv.clone() });
+        let view = View::Snapshot(self.seen_at(sv.clone()));
         self.slice_as(&view, &sv, keys, cx)
     }
 
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
         let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
-        let at = At::safe(m, self.l, safe);
+        let at = self.seen_at(At::safe(m, self.l, safe));
         if let Some(edge) = &d.meta.edge {
             return self.is_over(d.stamp, safe) && View::Base(at).shows(edge.at, &d.meta); // D17
         }
@@ -245,13 +277,13 @@ impl StableTime for Tidemark {
     }
 
     fn learn(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(stable);
+        self.st.stable.merge(&self.excluded.believed(stable));
         self.end_doubts(cx);
     }
 
     /// What is received, and what is announced here: L is the least that is (T8).
     fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
-        let (announced, mut vv) = (self.announced(cx), self.st.vv.clone());
+        let (announced, mut vv) = (self.announced(cx), self.shared(cx));
         vv[cx.me.dc] = announced;
         vv.raised(self.l, announced)
     }
@@ -302,83 +334,6 @@ impl Tidemark {
         let outcome = cx.find(read, &view, |d| past.saw(d, m)); // 2
         cx.answer(ticket, outcome, past); // 3
     }
-
-    /// PUT.
-    #[inline]
-    fn put(&mut self, ticket: Ticket, key: Key, update: Update, brought: Past, cx: &mut Cx<'_, Self>) {
-        self.bring(&brought, cx); // 4
-        if Self::is_apart(&update, cx) {
-            return self.transact(ticket, key, update, brought, cx);
-        }
-        if self.has_to_wait(&key, &update, cx) {
-            return self.hold(ticket, key, update, brought, cx); // T11
-        }
-        let (m, view, known) = (cx.me.dc, self.fresh(cx), self.known(cx));
-        let see = |past: &mut Past, d: &Version<Meta>| {
-            past.saw(d, m);
-            past.dsv.merge(&known);
-        };
-        let (outcome, past) = cx.update(&key, update, &view, Past::default(), see, |past, cx| {
-            let (new, meta) = self.version(brought, past, cx)?;
-            meta.need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
-            Ok(Draft::new(new, meta))
-        });
-        self.written_now(cx);
-        cx.answer(ticket, outcome, past); // 7
-    }
-
-    /// Takes over what a session brings that writes.
-    #[inline]
-    fn bring(&mut self, Past { ds, dsv, l }: &Past, cx: &mut Cx<'_, Self>) {
-        if PUT_TAKES_DSV.kept() {
-            let (m, fence) = (cx.me.dc, self.st.stable[cx.me.dc]);
-            self.st.stable.merge(dsv);
-            self.st.stable[m] = if PUT_TAKES_FENCE.kept() { self.st.stable[m] } else { fence };
-            self.take_l(*l, cx);
-        }
-        if !DS_IS_NOT_STABLE.kept() {
-            self.st.stable.merge(ds);
-        }
-    }
-
-    /// A version of a session that brings this and has `seen` that (D3), to which is added what it learns.
-    #[inline]
-    fn version(
-        &mut self,
-        Past { mut ds, l, .. }: Past,
-        seen: &mut Past,
-        cx: &mut Cx<'_, Self>,
-    ) -> Result<(Stamp, Meta), Failure> {
-        let m = cx.me.dc;
-        ds.merge(&seen.ds);
-        let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { Hlc::ZERO };
-        let new = cx.stamp_above(self.clock(cx), ds.max().max(fence))?; // 5
-        self.st.written(new.ts, cx);
-        let stable = self.need(&ds, m); // 6
-        let local = if VERSIONS_NEED_L.kept() { seen.l.max(l) } else { Hlc::ZERO };
-        seen.ds.include(new);
-        seen.dsv.merge(&stable);
-        let announced = if UPTO_IS_ANNOUNCED.kept() { self.announced(cx) } else { new.ts }; // 7
-        let upto = if announced < new.ts { announced } else { Hlc::ZERO };
-        let plain = ds.le_elsewhere(&stable, m) && local <= self.st.safe()[self.l] && upto == Hlc::ZERO;
-        let need = (!plain).then(|| Box::new(Need { stable, local, upto }));
-        Ok((new, Meta { ds, need, edge: None }))
-    }
-
-    /// What of these dependencies is stable; entry m is zero.
-    fn need(&self, ds: &Vector, m: DcId) -> Vector {
-        let mut need = ds.clone();
-        need.meet(&self.st.stable);
-        need[m] = Hlc::ZERO;
-        need
-    }
-
-    /// Merges DSV_c and L_c (1, 4, 8).
-    #[inline]
-    fn learn_from(&mut self, (dsv, l): &Known, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(dsv);
-        self.take_l(*l, cx);
-    }
 }
 
 /// A session; what it remembers is merged with every answer (3, 7, 10).
@@ -392,8 +347,8 @@ impl OneRound for Tidemark {
             Some(Op::Transact(step)) => return Request::Transact(*step, past.clone()),
             op => op,
         };
-        let (ds, known) = (|| past.ds.clone(), || (past.dsv.clone(), past.l));
+        let (moved, known) = (|| (past.ds.clone(), m), || (past.dsv.clone(), past.l));
         let fenced = || past.fenced(m); // 8
-        Request::Of(Brings { read: known, put: || past.clone(), rotx: fenced, cover: ds }.ask(op)) // D2: DS_c alone
+        Request::Of(Brings { read: known, put: || past.clone(), rotx: fenced, cover: moved }.ask(op)) // D2: DS_c alone
     }
 }

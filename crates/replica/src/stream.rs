@@ -16,6 +16,7 @@ use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, ServerId};
 use tidemark_store::log::{Log, LogError, Position};
 
+mod ended;
 mod error;
 mod outgoing;
 mod relay;
@@ -263,11 +264,7 @@ impl<P: Protocol> Host<P> {
         at: PartitionId,
         item: StreamItem<P>,
     ) -> Result<(), StreamError> {
-        let received = &self.place(at).received[from.dc.index()];
-        if received.incarnation == 0 {
-            return Err(StreamError::NotAccepted(from));
-        }
-        let expected = received.seq + 1;
+        let Some(expected) = self.expects(from, at, &item)? else { return Ok(()) };
         let repeats = |seq| seq < expected && REPEATS_ARE_DROPPED.kept();
         match item {
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if repeats(seq) => Ok(()),

@@ -141,7 +141,14 @@ impl Measurement {
             numbers += 1;
         }
         (
-            Layout { topology, keys, transactions: Transactions::None, guarantees: false, checking: false },
+            Layout {
+                topology,
+                keys,
+                transactions: Transactions::None,
+                guarantees: false,
+                checking: false,
+                excludes_for_good: false,
+            },
             numbers,
         )
     }

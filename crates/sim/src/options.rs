@@ -36,7 +36,8 @@ pub struct Options {
     pub ops: usize,
     /// What may fail.
     pub faults: Faults,
-    /// An operator excludes a data centre and readmits it, in protocols that can do without one.
+    /// An operator excludes a data centre and readmits it, in protocols that can do without one; where it stays excluded, the data
+    /// centre is lost before.
     pub exclusions: bool,
     /// Some reads are reads at a time, in protocols that have them ([`Info::reads_at_a_time`]).
     pub reads_at_a_time: bool,
@@ -118,6 +119,15 @@ impl Options {
         }
         if self.edge > 0 && factory.default_params().get("edge_retain_us").is_none() {
             return Err(format!("{} has no edge clients", info.name));
+        }
+        if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
+            return Err(format!(
+                "{} cannot exclude a region of which no other one has all records: leave out --placement",
+                info.name
+            ));
+        }
+        if self.exclusions && info.excludes_for_good && self.reads_at_a_time {
+            return Err("a read at a time is judged by all that was written, of which a region may be lost: leave out --reads-at-a-time".into());
         }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;

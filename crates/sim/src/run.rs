@@ -39,6 +39,7 @@ impl Simulation {
         let topology = Topology::new(options.dcs, options.partitions);
         let checking = !grouping::at_first(factory, &Value::Null, &topology).is_empty();
         let layout = Layout::new(&options, info.transactions, info.guarantees, checking);
+        let layout = Layout { excludes_for_good: info.excludes_for_good, ..layout };
         Self { factory, options, layout }
     }
 

@@ -201,6 +201,7 @@ impl Plan {
                 format!("a {what} on the disk of node {} fails", self.name_of(*node))
             }
             Trouble::Away { dc } => format!("the operator does without {dc}"),
+            Trouble::Lost { dc } => format!("{dc} is lost, until the operator excludes it"),
             Trouble::LosesDisk { process } => {
                 format!("process {} loses its disk, and is replaced", self.name_of(*process))
             }

@@ -136,6 +136,19 @@ fn an_operator_excludes_and_readmits_regions_of_nodes() {
     assert!(stats.exclusions > 4, "{stats:?}");
 }
 
+/// D21: a region is lost, and the operator excludes it for good.
+#[test]
+fn an_operator_excludes_regions_that_are_lost() {
+    let lost = |dcs: usize| Options { dcs, sessions: 2 * dcs, ops: 60, ..away() };
+    let stats = cleared::<Tidemark>(lost(3), 0..1_000).stats;
+    assert!(stats.exclusions > 900, "{stats:?}");
+    let params = [("base_regions".to_string(), 3.into())].into();
+    cleared::<Tidemark>(Options { typed: 60, interactive: 20, params, ..lost(3) }, 0..500);
+    cleared::<Tidemark>(lost(2), 0..200);
+    cleared::<Tidemark>(lost(4), 0..200);
+    cleared::<Tidemark>(Options { replicas: 3, ..lost(3) }, 0..20);
+}
+
 #[test]
 fn groups_change_while_nodes_serve() {
     let stats = cleared::<Accf>(few(), 0..200).stats;

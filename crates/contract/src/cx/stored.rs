@@ -4,7 +4,7 @@
 use super::{Cx, Effect};
 use crate::Protocol;
 use crate::protocol::newest_only;
-use tidemark_core::{Found, Key, Micros, Stamp};
+use tidemark_core::{DcId, Found, Hlc, Key, Micros, Stamp};
 use tidemark_crdt::Effect as TypeEffect;
 use tidemark_store::{Collected, Store, Version, Versions};
 
@@ -92,6 +92,13 @@ impl<P: Protocol> Cx<'_, P> {
     /// Versions may be written here whose times lie so far back: no floor is told above, from the start on.
     pub fn lag_floors(&mut self, lag: Micros) {
         self.store.lag_floors(lag);
+    }
+
+    /// Nothing will come of a data centre any more that is not here: its floor holds nothing up.
+    pub fn forget_floor_of(&mut self, dc: DcId) {
+        if self.store.has_types() {
+            self.store.hear_floor(dc, Hlc(u64::MAX));
+        }
     }
 
     /// Drops every version of `key` but the newest. Where [`crate::Info::newest_only`] says so, that is done already.

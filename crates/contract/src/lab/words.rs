@@ -1,6 +1,6 @@
 //! Operations and outcomes in few words, for tests.
 
-use super::Lab;
+use super::{Feed, Lab};
 use crate::Protocol;
 use std::collections::BTreeMap;
 use tidemark_core::{
@@ -140,4 +140,22 @@ fn written(outcome: &Outcome) -> Option<Hlc> {
 
 pub(super) fn shown<M: std::fmt::Debug>(key: &Key, version: &Version<M>) -> String {
     format!("{key}={:?} {}, meta {:?}", version.write, version.stamp, version.meta)
+}
+
+impl<P: Protocol> Lab<P> {
+    /// What `from` feeds to its peer `to` next, if it is taken: of a data centre that is excluded heartbeats are dropped, and later records
+    /// stay where they are ([`Ends`](crate::extensions::Ends)).
+    pub(super) fn next_of(&mut self, from: ServerId, to: ServerId) -> Option<Feed<P>> {
+        let last = P::EXTENSIONS.ends.and_then(|ends| ends(self.protocol(to), from.dc));
+        let (has, feed) = (self.servers[&to].records[from.dc.index()], self.feeds.get_mut(&(from, to))?);
+        if let Some(last) = last {
+            while let Some(Feed::Heartbeat(_)) = feed.front() {
+                feed.pop_front();
+            }
+            if has >= last {
+                return None;
+            }
+        }
+        feed.pop_front()
+    }
 }

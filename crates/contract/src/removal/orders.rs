@@ -27,6 +27,9 @@ pub enum Step {
     Cut {
         /// What every server of a survivor had received of it: an entry a data centre. The largest is the cut.
         least: Vector,
+        /// Where it ends, in protocols that exclude for good.
+        #[serde(default)]
+        end: End,
     },
     /// Do without it.
     Exclude,
@@ -35,6 +38,17 @@ pub enum Step {
         /// From this stable time on what was hidden is shown.
         from: Hlc,
     },
+}
+
+/// Where a data centre ends that is excluded for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// The cut: everything that it wrote up to here is with every survivor, and no stable vector of theirs had more.
+    pub stable: Hlc,
+    /// Stable vectors go from the cut to this, or higher.
+    pub over: Hlc,
+    /// Of each partition the number of its last record that a survivor has.
+    pub records: Vec<u64>,
 }
 
 /// What a server answers.
@@ -46,6 +60,12 @@ pub struct Standing {
     pub clock: Hlc,
     /// The newest deletion by the data centre that it has forgotten.
     pub forgotten: Hlc,
+    /// Up to here the data centre is stable, as far as it knows, in protocols with stable vectors.
+    #[serde(default)]
+    pub stable: Hlc,
+    /// The number of the last record that it has of the data centre.
+    #[serde(default)]
+    pub records: u64,
 }
 
 impl Standing {
@@ -60,9 +80,30 @@ impl Standing {
         let (_, donor) = cut(&least);
         let knows = |(server, told): (&ServerId, &Standing)| {
             let at_donor = all.get(&ServerId::new(donor, server.partition));
-            server.dc == donor || at_donor.is_some_and(|donor| told.announced >= donor.forgotten)
+            // If nobody has heard anything, nobody is the donor.
+            server.dc == donor || at_donor.is_none_or(|donor| told.announced >= donor.forgotten)
         };
         all.iter().all(knows).then_some(least)
+    }
+
+    /// Where the data centre ends, once every server of every survivor holds.
+    pub fn end(all: &BTreeMap<ServerId, Standing>) -> End {
+        let partitions = all.keys().map(|server| server.partition.index() + 1).max().unwrap_or_default();
+        let (mut announced, mut records) = (vec![Hlc::ZERO; partitions], vec![0; partitions]);
+        for (server, told) in all {
+            let at = server.partition.index();
+            announced[at] = told.announced.max(announced[at]);
+            records[at] = told.records.max(records[at]);
+        }
+        let known = all.values().map(|told| told.stable).max().unwrap_or_default();
+        let stable = announced.into_iter().min().unwrap_or_default().max(known);
+        let latest = all.values().map(|told| told.clock.max(told.announced)).max().unwrap_or_default();
+        End { stable, over: latest.max(stable).next(), records }
+    }
+
+    /// What to order once every server of every survivor holds: none if that cannot be ([`Self::least`]).
+    pub fn cut(all: &BTreeMap<ServerId, Standing>) -> Option<Step> {
+        Some(Step::Cut { least: Self::least(all)?, end: Self::end(all) })
     }
 
     /// From when on what was hidden may be shown, once every server of every survivor holds.
@@ -72,6 +113,6 @@ impl Standing {
 }
 
 /// The cut, and the donor.
-pub(super) fn cut(least: &Vector) -> (Hlc, DcId) {
+pub fn cut(least: &Vector) -> (Hlc, DcId) {
     least.iter().map(|(dc, announced)| (announced, dc)).max().unwrap_or_default()
 }

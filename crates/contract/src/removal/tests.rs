@@ -20,7 +20,7 @@ fn obey(it: &mut Removal, round: u64, step: Step, at: At) -> Option<(u64, u64)> 
 }
 
 fn cut(a: u64, b: u64) -> Step {
-    Step::Cut { least: Vector::from_entries([a, b].map(Hlc)) }
+    Step::Cut { least: Vector::from_entries([a, b].map(Hlc)), end: End::default() }
 }
 
 fn readmit(from: u64) -> Step {
@@ -162,7 +162,7 @@ fn the_cut_is_the_greatest_of_the_least_and_whoever_lacks_a_deletion_forbids_it(
         let all = [(0, 0, 10, 0), (0, 1, 12, 0), (1, 0, 14, forgotten), (1, 1, 11, 0)];
         let standing = |(dc, partition, announced, forgotten): (u8, u16, u64, u64)| {
             let (announced, forgotten) = (Hlc(announced), Hlc(forgotten));
-            let told = Standing { announced, clock: Hlc(announced.0 + 90), forgotten };
+            let told = Standing { announced, clock: Hlc(announced.0 + 90), forgotten, ..Standing::default() };
             (ServerId::new(DcId(dc), PartitionId(partition)), told)
         };
         let all = all.into_iter().map(standing).collect();
@@ -246,4 +246,29 @@ fn a_donor_sends_what_is_missing_piece_by_piece() {
         above = found.upto;
     }
     assert_eq!(pieces, [(PIECE, 1_003), (PIECE - 2, 5_000)]);
+}
+
+/// Where a data centre ends: of each partition the most that anybody has, and the least of what these have announced; but no less than
+/// somebody knows to be stable, who may have forgotten what had been announced.
+#[test]
+fn a_data_centre_ends_where_nobody_has_more() {
+    let told = |announced, stable, records| Standing {
+        announced: Hlc(announced),
+        clock: Hlc(50),
+        stable: Hlc(stable),
+        records,
+        ..Standing::default()
+    };
+    let at = |dc, p| ServerId::new(DcId(dc), PartitionId(p));
+    let mut all = BTreeMap::from([
+        (at(0, 0), told(7, 5, 3)),
+        (at(0, 1), told(9, 5, 1)),
+        (at(1, 0), told(6, 4, 2)),
+        (at(1, 1), told(60, 4, 8)),
+    ]);
+    assert_eq!(Standing::end(&all), End { stable: Hlc(7), over: Hlc(60).next(), records: vec![3, 8] });
+    all.insert(at(1, 0), told(6, 8, 2));
+    assert_eq!(Standing::end(&all).stable, Hlc(8));
+    let nothing = all.keys().map(|server| (*server, Standing::default())).collect();
+    assert!(Standing::cut(&nothing).is_some(), "nobody has heard anything");
 }

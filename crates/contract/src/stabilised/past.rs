@@ -1,9 +1,10 @@
 //! The past of sessions that remember what they depend on, and up to where they have seen their region stable.
 
 use super::{STABLE_STAYS_HOME, StableTime, arrive};
+use crate::session::not_covered;
 use crate::{Answer, Cx, Reach, Ticket};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Outcome, Stamp, Vector};
+use tidemark_core::{DcId, Micros, Outcome, Stamp, Vector};
 
 /// DS and DSV of a session, and what an answer adds to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,4 +56,10 @@ pub fn cover<P: StableTime<Reply: From<Answer<Past>>>>(
         Answer(Outcome::Adopted, Past { ds, dsv }).into()
     };
     arrive(server, ticket, (ds.without(cx.me.dc), ds), told, cx);
+}
+
+/// Refuses all sessions that wait for admission.
+pub fn turn_away<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let all = server.stabilised().arrivals.expire(Micros::MAX);
+    cx.fail_all(all.into_iter().map(|(ticket, ..)| ticket), not_covered);
 }

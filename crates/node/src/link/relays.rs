@@ -25,6 +25,8 @@ struct Missing {
     asked: Option<NodeId>,
     /// The node that was asked last: another one is next.
     last: Option<NodeId>,
+    /// What had come when somebody was asked.
+    had: u64,
 }
 
 impl Relays {
@@ -53,9 +55,13 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host().filter(|_| after > 0) else { return };
         let others = self.core.topology.all_dcs().filter(|dc| *dc != self.core.dc);
         let held = || self.core.topology.all_partitions().filter(|partition| host.holds(*partition));
-        let servers: Vec<ServerId> =
-            others.flat_map(|dc| held().map(move |partition| ServerId::new(dc, partition))).collect();
-        for server in servers {
+        let of = |dc, at| {
+            let server = ServerId::new(dc, at);
+            (server, host.resume_point(server, at).received, host.lacks_some_of(server, at))
+        };
+        let servers: Vec<(ServerId, u64, bool)> =
+            others.flat_map(|dc| held().map(move |partition| of(dc, partition))).collect();
+        for (server, has, lacks) in servers {
             let open: Vec<(LinkId, NodeId)> = self.streams_in(|open, _| open.contains(&server));
             if open.iter().any(|(_, node)| self.core.dc_of(*node) == server.dc) {
                 let node = self.core.relays.0.remove(&server).and_then(|missing| missing.asked);
@@ -63,9 +69,20 @@ impl<P: Protocol> NodeOf<P> {
                 through.for_each(|(id, _)| self.close_relay(*id, server));
                 continue;
             }
-            let fresh = Missing { since: now, asked: None, last: None };
-            let since = self.core.relays.0.entry(server).or_insert(fresh).since;
-            if open.is_empty() && now >= since + after {
+            let fresh = Missing { since: now, asked: None, last: None, had: has };
+            let missing = self.core.relays.0.entry(server).or_insert(fresh);
+            if now < missing.since + after {
+                continue;
+            }
+            // Somebody has more of a region that is to be excluded. If nothing comes, it is not the one that was asked.
+            let idle = lacks && missing.had == has;
+            if lacks && !idle {
+                (missing.had, missing.since) = (has, now);
+            }
+            if idle {
+                open.iter().for_each(|(id, _)| self.close_relay(*id, server));
+            }
+            if open.is_empty() || idle {
                 self.ask_somebody(server);
             }
         }

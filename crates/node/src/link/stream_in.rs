@@ -40,7 +40,9 @@ impl<P: Protocol> NodeOf<P> {
         let relayed: Vec<ServerId> = core.relays.asked_of(node).collect();
         let cut = |from, to, cuts: &crate::cuts::Cuts| cuts.is_cut(from, to);
         let mut batch = FrameBuffer::default();
+        let again = core.now.mono + core.config.pace.ask_again_us;
         let Some(Role::StreamIn(stream)) = core.links.up(id).map(|up| &mut up.role) else { return };
+        let mut ended = false;
         for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
             let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(dc, partition));
             if cut(from, to, &core.cuts) {
@@ -50,6 +52,8 @@ impl<P: Protocol> NodeOf<P> {
                 for (server, _) in <Vec<(ServerId, u64)>>::into_iter(closed) {
                     batch.push(&Request::Close { server });
                 }
+            } else if host.has_all_of(from, partition) {
+                ended = true;
             } else if stream.open.iter().all(|(server, _)| *server != from) {
                 batch.push(&Request::Open { server: from, resume: host.resume_point(from, partition) });
             }
@@ -57,9 +61,15 @@ impl<P: Protocol> NodeOf<P> {
         for server in relayed {
             let (partition, at) = (server.partition, ServerId::new(layout.dc, server.partition));
             let open = stream.open.iter().any(|(open, _)| *open == server);
-            if !open && host.holds(partition) && !cut(at, ServerId::new(dc, partition), &core.cuts) {
+            let wanted = host.holds(partition) && !host.has_all_of(server, partition);
+            if !open && wanted && !cut(at, ServerId::new(dc, partition), &core.cuts) {
                 batch.push(&Request::Open { server, resume: host.resume_point(server, partition) });
             }
+        }
+        if ended {
+            // What is taken of a region that is about to be excluded may change.
+            stream.ask_again = stream.ask_again.or(Some(again));
+            core.links.look_at(again);
         }
         core.say(id, &mut batch);
     }
@@ -183,10 +193,26 @@ impl<P: Protocol> NodeOf<P> {
                     }
                     return Taken::Later;
                 }
+                Err(StreamError::Ended(_)) => {
+                    self.ends(id, node, from);
+                    return Taken::Whole;
+                }
                 Err(error) => return Taken::Gap(error),
             }
         }
         Taken::Whole
+    }
+
+    /// No more is taken of a server, for now at least: its stream is closed.
+    fn ends(&mut self, id: LinkId, node: NodeId, from: ServerId) {
+        self.core.say_frame(id, &frame(&Request::Close { server: from }));
+        if from.dc == self.core.dc_of(node) {
+            return self.ask_again(id, from);
+        }
+        if let Some(stream) = self.stream_in(id) {
+            stream.open.retain(|(server, _)| *server != from);
+        }
+        self.core.relays.refused(node, from);
     }
 
     /// Confirms what has become durable.

@@ -163,11 +163,12 @@ impl GentleRain {
 pub(super) fn obey(
     server: &mut GentleRain,
     order: &Order,
+    _records: &[u64],
     cx: &mut Cx<'_, GentleRain>,
 ) -> Result<Standing, String> {
     let Order::Exclusion(order) = order else { return Err(order.unknown::<GentleRain>()) };
     let (me, mut order, removal) = (cx.me.dc, order.clone(), &mut server.exclusion.removal);
-    if let Step::Cut { least } = &mut order.step
+    if let Step::Cut { least, .. } = &mut order.step
         && !ONE_CUT.kept()
     {
         cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed

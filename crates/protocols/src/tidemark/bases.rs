@@ -57,6 +57,7 @@ impl Tidemark {
         let (m, stable) = (cx.me.dc, self.st.stable.clone());
         let told = has(&stable, m, self.l);
         self.kept.bases.told(m, &told);
+        self.kept.bases.without(self.excluded.gone()); // D21
         self.kept.bases.advance(m); // 29
         let bases = self.kept.bases.all().to_vec();
         if self.retain > 0 {
@@ -81,7 +82,7 @@ impl Tidemark {
 
     /// What lies above is not collected: the snapshot that is safe, and after a restart what may have been.
     pub(super) fn collected(&self) -> Vector {
-        let mut safe = At::safe(self.m, self.l, self.st.safe()).dsv;
+        let mut safe = At::safe(self.m, self.l, self.st.safe());
         safe.merge(&self.kept.was_stable);
         safe
     }
@@ -89,7 +90,7 @@ impl Tidemark {
     /// Whether all that is in a base is here, and nothing that is not was taken for the oldest that anybody reads.
     pub(super) fn has_base(&self, At { m, dsv, .. }: &At, cx: &Cx<'_, Self>) -> bool {
         let received = self.st.vv.raised(self.l, self.announced(cx));
-        let is_here = dsv.le_elsewhere(&received, *m);
+        let is_here = dsv.le_elsewhere(&received, *m) && !self.excluded.doubts(dsv);
         self.collected().le(dsv) && is_here || !BASES_ARE_HERE.kept()
     }
 

@@ -176,6 +176,7 @@ impl Tidemark {
         }
         let covered =
             all.dep.le_elsewhere(&self.st.stable, self.m) && all.dep[self.m] <= self.st.stable[self.l];
+        let covered = covered && !self.excluded.doubts(&all.dep); // D21
         (!covered && DEP_IS_COVERED.kept()).then_some(Acceptance::Behind)
     }
 
@@ -188,8 +189,8 @@ impl Tidemark {
     }
 
     /// Whether a participant can see what the client saw (D19).
-    pub(super) fn sees_dep(&self, edge: &OfEdge, cx: &Cx<'_, Self>) -> bool {
-        let at = At { m: cx.me.dc, l: self.l, dsv: self.snapshot_of(&edge.dep) };
+    pub(super) fn sees_dep(&self, edge: &OfEdge) -> bool {
+        let at = self.seen_at(self.snapshot_of(&edge.dep));
         self.collected().le(&at.dsv) || !DEP_IS_READ.kept()
     }
 
@@ -201,7 +202,7 @@ impl Tidemark {
         updates: Updates,
         cx: &mut Cx<'_, Self>,
     ) -> (Writes, WithoutEffect) {
-        let at = At { m: cx.me.dc, l: self.l, dsv: self.snapshot_of(&edge.dep) };
+        let at = self.seen_at(self.snapshot_of(&edge.dep));
         let floor = self.lagged(at.dsv.min()).max(cx.store().floor());
         let view = View::Own(at, edge.client, edge.k);
         let (written, without) = cx.carried_out(updates, &view, (edge.stamp.ts, floor), edge.number);

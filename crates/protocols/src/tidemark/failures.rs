@@ -1,6 +1,6 @@
 //! Why transactions fail, in words.
 
-use tidemark_contract::core::Failure;
+use tidemark_contract::core::{DcId, Failure};
 
 /// Why the second look refuses: nothing has happened.
 pub(super) fn changed() -> Failure {
@@ -59,4 +59,18 @@ pub(super) fn no_edge() -> Failure {
 /// D17.
 pub(super) fn not_after() -> Failure {
     Failure::Refused("the time of a transaction has to be above everything that it depends on".into())
+}
+
+/// D21: of what comes from a data centre that is excluded.
+pub(super) fn bygone(dc: DcId) -> Failure {
+    Failure::StaleSession(format!(
+        "the session depends on what region {dc} had, and that was lost when the region was excluded: begin a new session"
+    ))
+}
+
+/// D21.
+pub(super) fn excluded_for_good(dc: DcId) -> String {
+    format!(
+        "region {dc} is excluded for good: what others had not received of it counts as never written, so it cannot be readmitted"
+    )
 }

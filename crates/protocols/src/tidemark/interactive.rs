@@ -189,7 +189,7 @@ impl Tidemark {
         cx: &mut Cx<'_, Self>,
     ) {
         let Slice { sv, limit, keys } = slice;
-        let at = At { m: cx.me.dc, l: self.l, dsv: sv.clone() };
+        let at = self.seen_at(sv.clone());
         if matches!(limit, Limit::Given) && !self.has_base(&at, cx) {
             return cx.send(from, Peer::Own(Message::Found(id, None)));
         }

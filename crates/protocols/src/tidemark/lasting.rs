@@ -1,6 +1,7 @@
 //! What outlives a crash.
 
 use super::edge::{Added, Snap};
+use super::exclusion::Excluded;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::ceiling;
 use tidemark_contract::core::Vector;
@@ -15,6 +16,8 @@ pub struct Lasting {
     pub undone: Undone<Snap, Added>,
     /// The bases that are kept (D16), at the root.
     pub bases: Vec<Vector>,
+    /// Who is excluded (D21).
+    pub excluded: Excluded,
 }
 
 impl AsRef<ceiling::Hard> for Lasting {

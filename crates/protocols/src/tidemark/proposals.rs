@@ -87,7 +87,7 @@ impl Tidemark {
         self.learn_from(&(past.dsv.clone(), past.l), cx); // what the session has seen, the writes overwrite
         let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
         let Part { writes, watched, updates } = part;
-        let early = |edge: &OfEdge| edge.stamp.ts <= cx.store().floor() || !self.sees_dep(edge, cx);
+        let early = |edge: &OfEdge| edge.stamp.ts <= cx.store().floor() || !self.sees_dep(edge);
         if !cx.bears(&writes) || snap.edge.as_deref().is_some_and(early) {
             return self.transactions.commits.refuse(tx, too_late());
         }

@@ -100,7 +100,7 @@ impl Tidemark {
         (from, to): (&Vector, &Vector),
         cx: &mut Cx<'_, Self>,
     ) {
-        let at = At { m: self.m, l: self.l, dsv: self.snapshot_of(to) };
+        let at = self.seen_at(self.snapshot_of(to));
         let changed =
             if self.retain > 0 && self.has_base(&at, cx) { self.recent.between(from, to) } else { None };
         let changed = changed.map(|keys| keys.into_iter().collect());

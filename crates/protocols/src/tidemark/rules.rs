@@ -64,8 +64,15 @@ tidemark_contract::rules! {
     TIMES_ARE_NEW, // D17: none is accepted that others may have, so long ago that its versions are not kept apart
     CHANGES_ARE_KNOWN, // D20: what was forgotten may have changed
     DEP_IS_READ, // D19: what a client does is evaluated in what it saw, and nothing else
-    GIVEN_UP_BY_ALL; // D17: another time is asked for only when no region can have accepted it
-    of bases: OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL, BASES_NEVER_FALL; // D16
+    GIVEN_UP_BY_ALL, // D17: another time is asked for only when no region can have accepted it
+    RECORDS_END, // D21: nothing more is taken of a region that is about to be excluded
+    RECORDS_ARE_EQUAL, // D21: a region is excluded once all survivors have the same of it
+    LOST_IS_HIDDEN, // D21: what may depend on something that was lost is shown to nobody
+    CUT_IS_STABLE, // D21: nobody has shown by a stable vector above the cut
+    MOVERS_ARE_REFUSED, // D21: a session of the excluded region may have seen what was lost
+    DOUBTS_ARE_REFUSED, // D21: a stable vector between the cut and what comes after was forgotten by all who had it
+    EXCLUSION_SURVIVES; // D21
+    of bases: OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL, BASES_NEVER_FALL, GONE_IS_NOT_COUNTED; // D16, D21
     of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
     READS_AT_STABLE, READS_ABOVE_HORIZON, // D6
     HOLDS_SNAPSHOTS, TRANSACTIONS_STAND_APART; // T13

@@ -52,8 +52,8 @@ impl Tidemark {
 
     /// What a reader here sees now.
     #[inline]
-    pub(super) fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(At { m: cx.me.dc, l: self.l, dsv: self.st.stable.clone() })
+    pub(super) fn fresh(&self, _: &Cx<'_, Self>) -> View {
+        View::Fresh(self.seen_at(self.st.stable.clone()))
     }
 
     /// What a reader takes along: the stable vector and the fence. Of L it takes what it needs.
@@ -86,7 +86,7 @@ impl Tidemark {
     pub(super) fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
         let request = Request::Of(request::Request::At(keys.clone(), time));
         let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
-        let (m, view) = (cx.me.dc, View::At(time));
+        let (m, view) = (cx.me.dc, View::At(time, self.excluded.lost()));
         let mut past = Past { dsv: self.known(cx), ..Past::default() };
         let found = cx.read_all(&keys, &view, |d| past.saw(d, m));
         cx.answer(ticket, Outcome::FoundAll(found), past);

@@ -287,7 +287,7 @@ impl Tidemark {
             past.add(added.past);
             let ds = past.of_transaction(m, ct);
             if APPLYING_TAKES_NEED.kept() {
-                self.st.stable.merge(&past.dsv);
+                self.st.stable.merge(&self.excluded.believed(&past.dsv));
             }
             self.advance(ct, cx);
             let announced = self.announced(cx);

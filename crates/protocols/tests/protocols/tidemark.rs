@@ -3,6 +3,7 @@
 mod bases;
 mod commands;
 mod edge;
+mod exclusion;
 mod lasting;
 mod proposals;
 mod transactions;

@@ -1,6 +1,6 @@
 //! Why an item of a stream was not taken.
 
-use tidemark_core::{Key, Micros, ServerId};
+use tidemark_core::{DcId, Key, Micros, ServerId};
 use tidemark_store::Misunderstood;
 
 /// Why an item was not taken.
@@ -35,6 +35,9 @@ pub enum StreamError {
         /// Why.
         why: Misunderstood,
     },
+    /// Its data centre is excluded, or about to be, and this comes after what is taken of it: the stream is closed.
+    #[error("region {0} is excluded, or about to be")]
+    Ended(DcId),
     /// No stream was accepted from this peer.
     #[error("no stream was accepted from {0}")]
     NotAccepted(ServerId),

@@ -4,7 +4,8 @@ mod app;
 
 use crate::support::{Client, Cluster, eventually};
 use crate::transactions::ask;
-use app::{App, Raw, string};
+pub(crate) use app::App;
+use app::{Raw, string};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use tidemark_edge::frames::OperationKind::{Add, Delete, MapDelete, MapSet, Set, 
 use tidemark_edge::frames::Value;
 
 /// Three regions of two nodes each, or of one, that take edge clients.
-fn started(nodes: usize) -> (Cluster, Vec<Client>) {
+pub(crate) fn started(nodes: usize) -> (Cluster, Vec<Client>) {
     let shape: Vec<(u8, &[u16])> = match nodes {
         1 => (0..3).map(|dc| (dc, &[0, 1][..])).collect(),
         _ => (0..3).flat_map(|dc| [(dc, &[0][..]), (dc, &[1][..])]).collect(),

@@ -9,6 +9,7 @@ mod conflicts;
 mod dates;
 mod doc;
 mod edge;
+mod excluding;
 mod expiry;
 mod functions;
 mod groups;

@@ -62,6 +62,7 @@ impl<'a> Schedule<'a> {
             transactions: Transactions::None,
             guarantees: false,
             checking: false,
+            excludes_for_good: false,
         };
         let sessions = what.readers + BESIDE;
         let like = Measurement { dcs: 1, partitions: 2, sessions, ..Default::default() };

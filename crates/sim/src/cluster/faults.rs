@@ -81,6 +81,8 @@ impl Cluster<'_> {
     fn fault_of_nodes(&mut self, number: usize, what: &Trouble, begins: bool) {
         match what {
             Trouble::Away { dc } => self.want_away(*dc, begins),
+            Trouble::Lost { dc } if begins => self.lose(*dc),
+            Trouble::Lost { dc } => self.want_gone(*dc),
             Trouble::Regroups { .. } if begins => self.want_regrouped(number),
             Trouble::Regroups { .. } => {}
             Trouble::OperatorCuts { from, to, chance } => match begins {

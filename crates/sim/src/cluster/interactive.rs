@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use super::clients::{Connection, Running};
+use super::losing::as_far_as_is_left;
 use crate::outcome::ProblemKind;
 use crate::plan::Act;
 use crate::rng::mix;
@@ -237,7 +238,8 @@ impl Cluster<'_> {
     fn settle_types(&mut self, number: usize, open: &mut Interactive, end: &Outcome) {
         let client = &self.clients[number];
         let Some(did) = open.did.take() else { return };
-        let done = Done::of(&did, client.id, client.dc);
+        let dc = client.dc;
+        let done = Done::of(&did, client.id, dc);
         (open.reads, open.writes) = (done.reads, done.writes);
         done.missed.into_iter().for_each(|what| self.problem(ProblemKind::Types, what));
         for (op, outcome) in did {
@@ -248,7 +250,7 @@ impl Cluster<'_> {
                 (Outcome::Written { stamp: Some(_), .. }, end) => end.clone(),
                 _ => outcome,
             };
-            self.ledger.note(&op, &told);
+            self.ledger.note(&op, &as_far_as_is_left(self.plan, dc, &told));
         }
     }
 

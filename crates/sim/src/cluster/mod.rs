@@ -36,6 +36,7 @@ mod grouping;
 mod interactive;
 mod lanes;
 mod links;
+mod losing;
 mod measured;
 mod metering;
 mod net;
@@ -281,6 +282,7 @@ impl<'a> Cluster<'a> {
         (0..self.processes.len()).for_each(|process| self.note_counters(process));
         self.judge_edge(self.stage == Stage::Over);
         self.judge_types();
+        self.judge_survivors();
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
         let outcome = RunOutcome {

@@ -73,12 +73,30 @@ pub(super) struct Operator {
     number: u64,
     tries: u32,
     answers: BTreeMap<ServerId, Standing>,
+    /// Which data centre is lost for good.
+    lost: Option<DcId>,
     /// By the name of the order.
     open: BTreeMap<u64, Open>,
     given: u64,
 }
 
+impl Operator {
+    pub(super) fn lost(&self) -> Option<DcId> {
+        self.lost
+    }
+}
+
 impl Cluster<'_> {
+    /// A data centre is lost for good: from now on it is no fault that nobody hears of it.
+    pub(super) fn is_gone(&mut self, dc: DcId) {
+        self.operator.lost = Some(dc);
+    }
+
+    /// A data centre that is lost is to be excluded.
+    pub(super) fn want_gone(&mut self, dc: DcId) {
+        self.give(Doing::Holding, dc, true, Step::Hold);
+    }
+
     /// A data centre is to be away, or not any more. One at a time: for others there is no time.
     pub(super) fn want_away(&mut self, dc: DcId, away: bool) {
         let operator = &mut self.operator;
@@ -239,6 +257,10 @@ impl Cluster<'_> {
             (Err(_), Doing::Releasing) => {
                 self.servers_of(group).map(|server| (server, Standing::default())).collect()
             }
+            // Some server has learnt of more that is stable.
+            (Err(_), Doing::Cutting) if self.operator.lost.is_some() => {
+                return self.give(Doing::Releasing, order.dc, false, Step::Release);
+            }
             (Err(_), Doing::Excluding) => return, // something is missing there yet: it will be asked again
             (Err(why), _) => {
                 let text = format!("n{group} refuses {:?}: {why}", order.step);
@@ -257,14 +279,17 @@ impl Cluster<'_> {
     fn go_on(&mut self, dc: DcId) {
         let answers = &self.operator.answers;
         match self.operator.doing {
-            Doing::Holding => match Standing::least(answers) {
-                Some(least) => self.give(Doing::Cutting, dc, false, Step::Cut { least }),
+            Doing::Holding => match Standing::cut(answers) {
+                Some(cut) => self.give(Doing::Cutting, dc, false, cut),
                 None => self.give(Doing::Releasing, dc, false, Step::Release),
             },
             Doing::Cutting => self.give(Doing::Excluding, dc, false, Step::Exclude),
             Doing::Excluding => {
                 self.stats.exclusions += 1;
-                self.operator.doing = Doing::Away;
+                self.operator.doing = if self.operator.lost.is_some() { Doing::Nothing } else { Doing::Away };
+                if self.operator.lost.is_some() {
+                    return;
+                }
                 if !self.operator.wanted {
                     self.want_away(dc, false);
                 }
@@ -277,6 +302,7 @@ impl Cluster<'_> {
                 self.stats.readmissions += 1;
                 self.operator.doing = Doing::Nothing;
             }
+            Doing::Releasing if self.operator.lost.is_some() => self.want_gone(dc),
             Doing::Releasing => self.operator.doing = Doing::Nothing,
             Doing::Nothing | Doing::Away => {}
         }

@@ -2,6 +2,7 @@
 
 use super::clients::{Role, Running};
 use super::interactive::Interactive;
+use super::losing::as_far_as_is_left;
 use super::{Cluster, Event, Stage};
 use crate::divided::parts;
 use crate::outcome::ProblemKind;
@@ -83,7 +84,7 @@ impl Cluster<'_> {
             (Act::Op(op), _) => {
                 let event =
                     |op: &Op, outcome: &Outcome| typed::event(client.id, client.dc, times, op, outcome);
-                self.ledger.note(op, outcome);
+                self.ledger.note(op, &as_far_as_is_left(self.plan, client.dc, outcome));
                 let parts = parts(&self.layout.topology, op, outcome);
                 let who = (client.id, client.dc);
                 match program::events(who, times, client.recorded, op, outcome) {

@@ -78,6 +78,9 @@ impl Cluster<'_> {
             self.stage = Stage::Over;
         }
         for dc in 0..self.layout.topology.dcs {
+            if self.is_lost(DcId(dc as u8)) {
+                continue;
+            }
             for words in words.chunks(words.len().div_ceil(READERS).max(1)) {
                 let steps = words.iter().map(|op| Step::new(0, Act::Op(op.clone())));
                 self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
@@ -140,11 +143,11 @@ impl Cluster<'_> {
         if let Some(what) = self.operator_busy().or_else(|| self.edge_unsettled()) {
             return Some(say(format_args!("{what}")));
         }
-        for server in self.layout.topology.servers() {
+        for server in self.layout.topology.servers().filter(|server| !self.is_lost(server.dc)) {
             let Some(view) = self.serving(server).and_then(|node| node.partition(server.partition)) else {
                 return Some(say(format_args!("nobody serves {server}")));
             };
-            for peer in self.layout.topology.peers(server) {
+            for peer in self.layout.topology.peers(server).filter(|peer| !self.is_lost(peer.dc)) {
                 let has = self.serving(server).and_then(|node| node.received(peer, server.partition));
                 let of = self.serving(peer).and_then(|node| node.partition(peer.partition));
                 let (has, of) = (has.unwrap_or_default(), of.map_or(u64::MAX, |view| view.written));
@@ -166,14 +169,15 @@ impl Cluster<'_> {
                     format_args!("{server} believes {stable} to be stable; the last writes are {last}");
                 return Some(say(what));
             }
-            if let Some((dc, stage)) = &view.without {
+            if let Some((dc, stage)) = view.without.as_ref().filter(|(dc, _)| !self.is_lost(*dc)) {
                 return Some(say(format_args!("{server} does without {dc}: {stage}")));
             }
             // A write that waits for something (CC-LO's readers check) is yet to be made.
             if view.blocked > 0 {
                 return Some(say(format_args!("{} pieces of work are blocked at {server}", view.blocked)));
             }
-            if self.plan.config.deep && view.versions > view.keys {
+            // What may depend on something that was lost is kept, and shown to nobody.
+            if self.plan.config.deep && view.versions > view.keys && self.operator.lost().is_none() {
                 let (versions, keys) = (view.versions, view.keys);
                 return Some(say(format_args!("{server} keeps {versions} versions of {keys} keys")));
             }
@@ -273,6 +277,9 @@ impl Cluster<'_> {
     /// holds the same.
     fn members_differ(&self) -> Option<String> {
         for group in (0..self.servers / self.plan.replicas).filter(|_| self.plan.replicas > 1) {
+            if self.is_lost(self.processes[group * self.plan.replicas].dc) {
+                continue;
+            }
             let leader = self.leader(group);
             let Some((leader, (_, leads))) = leader.and_then(|leader| Some((leader, self.member(leader)?)))
             else {

@@ -55,6 +55,29 @@ pub(super) fn draw_exclusion(plan: &mut Plan, layout: &Layout) {
     }
 }
 
+/// Draws a loss: what a data centre sends is held up, link by link, more or less; then it is lost, and later the operator excludes it.
+pub(super) fn draw_loss(plan: &mut Plan, layout: &Layout) {
+    let wan = plan.config.farthest_us();
+    let rng = stream(plan.seed, Stream::Removal);
+    let mut drawer = Drawer { rng, plan, layout, wan };
+    let Some((dc, _)) = drawer.dcs() else { return };
+    let end = drawer.plan.end_us.max(1);
+    let at = drawer.rng.u64(0..end);
+    let until = at + drawer.rng.scale(wan, end);
+    drawer.plan.faults.push(Fault { at, until, what: Trouble::Lost { dc } });
+    for other in layout.topology.all_dcs().filter(|other| *other != dc) {
+        let partition = match drawer.rng.u32(0..10) {
+            0..3 => continue,
+            3..6 => None,
+            _ => Some(drawer.partition()),
+        };
+        let both_ways = drawer.rng.bool();
+        let before = drawer.rng.scale(1, wan * 4);
+        let what = Trouble::Cut { from: dc, to: other, partition, both_ways };
+        drawer.plan.faults.push(Fault { at: at.saturating_sub(before), until, what });
+    }
+}
+
 /// Where nodes are groups, what fails of a node is one of its processes; and processes are cut off from the others of
 /// their group, the one that leads among them.
 pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> bool) {

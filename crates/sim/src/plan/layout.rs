@@ -20,6 +20,8 @@ pub struct Layout {
     pub guarantees: bool,
     /// Whether it has checking groups, which operators change.
     pub checking: bool,
+    /// Whether who is excluded stays excluded: then schedules lose a data centre before it is.
+    pub excludes_for_good: bool,
 }
 
 /// How many names each partition has.
@@ -44,7 +46,7 @@ impl Layout {
         if options.placement == Placed::ByPartition {
             topology.placement = placing::by_partition(&topology);
         }
-        Self { topology, keys, transactions, guarantees, checking }
+        Self { topology, keys, transactions, guarantees, checking, excludes_for_good: false }
     }
 
     /// The same, where each key is held by some data centres as schedule `seed` draws it.

@@ -178,6 +178,11 @@ pub enum Trouble {
         /// Which.
         dc: DcId,
     },
+    /// A data centre is lost for good, with all its processes and disks; when this ends, the operator excludes it.
+    Lost {
+        /// Which.
+        dc: DcId,
+    },
     /// A process loses its disk for good, and another one takes its place in the group.
     LosesDisk {
         /// Its number.
@@ -301,7 +306,7 @@ impl Plan {
             tick_us: None,
             pools: options.pools,
             typed: options.commands() > 0,
-            relays: options.relays,
+            relays: options.relays || options.exclusions && layout.excludes_for_good,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),
@@ -316,8 +321,10 @@ impl Plan {
             asking::draw(&mut plan);
         }
         faults::draw(&mut plan, layout, selected);
-        if options.exclusions {
-            faults::draw_exclusion(&mut plan, layout);
+        match layout.excludes_for_good {
+            _ if !options.exclusions => {}
+            true => faults::draw_loss(&mut plan, layout),
+            false => faults::draw_exclusion(&mut plan, layout),
         }
         if options.replicas > 1 {
             faults::draw_in_groups(&mut plan, layout, selected);
@@ -332,6 +339,14 @@ impl Plan {
         interactive::draw(&mut plan, options);
         edge::draw(&mut plan, options, layout);
         plan
+    }
+
+    /// Which data centre is to be lost, if one is.
+    pub(crate) fn loses(&self) -> Option<DcId> {
+        self.faults.iter().find_map(|fault| match fault.what {
+            Trouble::Lost { dc } => Some(dc),
+            _ => None,
+        })
     }
 
     /// How many steps sessions take.

@@ -5,8 +5,9 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Readmit an excluded region, once its links are healed.
+/// Readmit an excluded region, once its links are healed; or cancel an exclusion that was begun and not finished.
 ///
+/// Under `tidemark` a region that is excluded stays excluded, and this cancels only.
 /// Its writes become visible everywhere as soon as all of them have arrived.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  tidemark heal\n  tidemark readmit c")]

@@ -3,6 +3,7 @@
 use crate::output::{print, print_json, row, table};
 use crate::running::Which;
 use crate::supervisor::api::{ClusterStatus, Fault, NodeFault, NodeStatus};
+use crate::supervisor::membership::excludes_for_good;
 use clap::Args;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -83,15 +84,18 @@ fn away(status: &ClusterStatus) -> BTreeSet<(String, String)> {
     let details = status.nodes.iter().filter_map(|node| node.detail.as_ref());
     let partitions = details.filter_map(|detail| detail["host"]["partitions"].as_array()).flatten();
     let away = partitions.filter_map(|partition| Away::deserialize(&partition["away"]).ok());
-    away.map(|away| (away.dc.to_string(), stage(&away))).collect()
+    let for_good = excludes_for_good(&status.protocol);
+    away.map(|away| (away.dc.to_string(), stage(&away, for_good))).collect()
 }
 
-fn stage(Away { dc, stage, .. }: &Away) -> String {
+fn stage(Away { dc, stage, .. }: &Away, for_good: bool) -> String {
     let letter = dc.to_string().to_lowercase();
+    let flag = if for_good { " --for-good" } else { "" };
     match stage {
         Stage::Held | Stage::Cut { .. } => {
-            format!("is to be excluded: `tidemark exclude {letter}` finishes that, `readmit` cancels it")
+            format!("is to be excluded: `tidemark exclude {letter}{flag}` finishes that, `readmit` cancels it")
         }
+        Stage::Excluded { .. } if for_good => "is excluded for good".to_string(),
         Stage::Excluded { .. } => format!("is excluded: `tidemark readmit {letter}` readmits it"),
         Stage::HeldAgain { .. } => format!("is being readmitted: `tidemark readmit {letter}` finishes that"),
         Stage::Readmitted { .. } => "is being readmitted".to_string(),

@@ -31,8 +31,8 @@ pub(crate) enum Action {
     Slow { from: String, to: Option<String>, by_us: u64, one_way: bool },
     /// The clocks of the nodes of a region, or of one node, are ahead of the machine's; zero ends it.
     Skew { target: String, by_us: i64 },
-    /// Goes on without a region.
-    Exclude { region: String },
+    /// Goes on without a region; for good, if the protocol excludes in no other way.
+    Exclude { region: String, for_good: bool },
     /// Takes it back.
     Readmit { region: String },
     /// Takes a node out of its group.

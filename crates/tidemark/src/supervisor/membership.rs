@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
 use tidemark_contract::removal::{Away, Exclusion, Stage, Standing, Step};
+use tidemark_protocols::{Protocol, with_protocol};
 use tokio::time::{Instant, sleep};
 
 /// How long to wait for what regions send each other.
@@ -29,9 +30,10 @@ struct Told {
 type Answers = BTreeMap<ServerId, Standing>;
 
 impl Supervisor {
-    /// Goes on without a region, which may be cut off; says in words what is so now.
-    pub(super) async fn exclude(&self, region: &str) -> anyhow::Result<String> {
+    /// Goes on without a region, which may be cut off, or is lost; says in words what is so now.
+    pub(super) async fn exclude(&self, region: &str, for_good: bool) -> anyhow::Result<String> {
         let (dc, name) = self.region(region)?;
+        self.may_exclude(dc, name, for_good).await?;
         let all = self.away(dc).await?;
         let excluded = |away: &Away| matches!(away.stage, Stage::Excluded { .. });
         if all.iter().any(|away| matches!(away.stage, Stage::HeldAgain { .. } | Stage::Readmitted { .. })) {
@@ -39,16 +41,16 @@ impl Supervisor {
         }
         let others = (self.cluster.regions.len() - 1) * self.cluster.topology.partitions;
         if all.len() == others && all.iter().all(excluded) {
-            bail!("{name} is excluded already; `tidemark readmit {region}` readmits it");
+            bail!("{name} is excluded already{}", self.or_readmit(region));
         }
         let begun = all.iter().find(|away| away.stage != Stage::Held).map(|away| away.round);
-        let (round, least) = match begun {
+        let (round, cut) = match begun {
             Some(round) => (round, self.hold(dc, round).await?),
             None => {
                 self.release(dc, &all).await;
                 let round = now();
                 match self.hold(dc, round).await {
-                    Ok(least) => (round, least),
+                    Ok(cut) => (round, cut),
                     Err(why) => {
                         let _ = self.order(dc, round, Step::Release).await;
                         return Err(why.context(format!("{name} is not excluded")));
@@ -56,7 +58,12 @@ impl Supervisor {
                 }
             }
         };
-        self.order(dc, round, least).await?;
+        if let Err(why) = self.order(dc, round, cut).await {
+            if !all.iter().any(excluded) {
+                let _ = self.order(dc, round, Step::Release).await; // nobody was told to exclude
+            }
+            return Err(why.context("repeat the order"));
+        }
         let begun = Instant::now();
         while let Err(why) = self.order(dc, round, Step::Exclude).await {
             if begun.elapsed() > PATIENCE {
@@ -66,19 +73,48 @@ impl Supervisor {
             }
             sleep(Duration::from_millis(50)).await;
         }
-        Ok(format!(
-            "{name} is excluded; its later writes become visible in other regions after `tidemark readmit {region}`"
-        ))
+        Ok(match excludes_for_good(self.cluster.protocol) {
+            true => format!("{name} is excluded for good: do not start its nodes again"),
+            false => format!(
+                "{name} is excluded; its later writes become visible in other regions after `tidemark readmit {region}`"
+            ),
+        })
+    }
+
+    /// Whether the region may be excluded in the way that is asked for.
+    async fn may_exclude(&self, dc: DcId, name: &str, for_good: bool) -> anyhow::Result<()> {
+        let protocol = self.cluster.protocol;
+        match (excludes_for_good(protocol), for_good) {
+            (true, false) => bail!(
+                "under {protocol} a region is excluded for good: what no other region has received of {name} is lost, and it cannot be \
+                 readmitted. If it is lost anyway, repeat the order with --for-good"
+            ),
+            (false, true) => bail!("under {protocol} no region is excluded for good: leave out --for-good"),
+            _ => {}
+        }
+        for node in self.cluster.nodes.iter().filter(|node| for_good && node.region == dc) {
+            if self.ask(node, "status", None).await.is_ok() {
+                bail!("{name} is not lost: its node {} runs. Stop all of its nodes for good first", node.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What can be done about an exclusion, in words.
+    fn or_readmit(&self, region: &str) -> String {
+        match excludes_for_good(self.cluster.protocol) {
+            true => String::new(),
+            false => format!("; `tidemark readmit {region}` readmits it"),
+        }
     }
 
     /// Prepares an exclusion; returns the step that comes next.
     async fn hold(&self, dc: DcId, round: u64) -> anyhow::Result<Step> {
         let told = self.order(dc, round, Step::Hold).await?;
-        let least = Standing::least(&told).context(
+        Standing::cut(&told).context(
             "another region lacks so many of its writes that deletions among them were dropped elsewhere: \
              heal the links between the two",
-        )?;
-        Ok(Step::Cut { least })
+        )
     }
 
     /// Takes a region back; says in words what is so now.
@@ -92,6 +128,7 @@ impl Supervisor {
             self.order(dc, *round, Step::Readmit { from: *from }).await?;
             return Ok(format!("{name} is being readmitted"));
         }
+        let for_good = excludes_for_good(self.cluster.protocol);
         let Some(excluded) = past(|stage| !matches!(stage, Stage::Held | Stage::Cut { .. })) else {
             if all.is_empty() {
                 bail!("{name} is not excluded");
@@ -99,6 +136,12 @@ impl Supervisor {
             self.release(dc, &all).await;
             return Ok(format!("{name} was not excluded yet, and will not be"));
         };
+        if for_good {
+            bail!(
+                "{name} is excluded for good: what other regions had not received of it counts as never written. A cluster with a region \
+                 more is a new cluster"
+            );
+        }
         if let Some(away) = past(|stage| matches!(stage, Stage::Cut { .. })) {
             self.order(dc, away.round, Step::Exclude).await?;
         }
@@ -169,7 +212,8 @@ impl Supervisor {
         if let Some(other) = all.iter().find(|away| away.dc != dc) {
             let other = &self.cluster.regions[other.dc.index()];
             bail!(
-                "{other} is excluded already, and only one region can be: `tidemark readmit {other}` first"
+                "{other} is excluded already, and only one region can be{}",
+                self.or_readmit(other)
             );
         }
         Ok(all)
@@ -191,6 +235,11 @@ impl Supervisor {
         }
         failed.map_or(Ok(all), Err)
     }
+}
+
+/// Whether a region that is excluded stays excluded under this protocol.
+pub(crate) fn excludes_for_good(protocol: &str) -> bool {
+    with_protocol!(protocol, P => P::INFO.excludes_for_good, otherwise false)
 }
 
 /// A number for a round: later ones have larger ones.

@@ -10,7 +10,7 @@ mod child;
 pub(crate) mod control;
 mod faults;
 mod groups;
-mod membership;
+pub(crate) mod membership;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 mod regrouping;
@@ -141,7 +141,7 @@ impl Supervisor {
             Action::Regroup { change } => self.regroup(change).await,
             Action::Remove { node } => self.remove(&node).await,
             Action::Replace { node } => self.replace(&node).await,
-            Action::Exclude { region } => self.exclude(&region).await,
+            Action::Exclude { region, for_good } => self.exclude(&region, for_good).await,
             Action::Readmit { region } => self.readmit(&region).await,
             Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } | Action::Skew { .. } => {
                 self.change_faults(action).await

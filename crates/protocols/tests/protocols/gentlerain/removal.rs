@@ -36,7 +36,7 @@ pub(super) fn order(lab: &mut Lab<GentleRain>, round: u64, step: &Step) -> Told 
 /// Holds, and tells what to cut by.
 pub(super) fn hold(lab: &mut Lab<GentleRain>) -> Step {
     let told = order(lab, 1, &Step::Hold);
-    Step::Cut { least: Standing::least(&told).expect("nothing was forgotten") }
+    Standing::cut(&told).expect("nothing was forgotten")
 }
 
 pub(super) fn exclude(lab: &mut Lab<GentleRain>) {
@@ -258,7 +258,7 @@ fn d10_the_last_word_of_who_is_silent_is_durable() {
     stabilise(&mut lab, 9_000);
     stabilise_survivors(&mut lab, 500_000);
     survivors(&lab).for_each(|at| lab.restart(at));
-    let Step::Cut { least } = hold(&mut lab) else { panic!("it tells what to cut by") };
+    let Step::Cut { least, .. } = hold(&mut lab) else { panic!("it tells what to cut by") };
     assert_eq!(least[DcId(0)], at(9_000));
     exclude(&mut lab);
     stabilise_survivors(&mut lab, 1_000_000);

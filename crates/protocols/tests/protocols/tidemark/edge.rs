@@ -21,11 +21,11 @@ fn settle(lab: &mut Lab<Tidemark>, from: u64) {
     (0..4).for_each(|n| lab.round(from + n * 50_000, &[Timer::Delta, Timer::Theta]));
 }
 
-fn set(key: &Key, value: &str) -> (Key, Vec<(u32, Update)>) {
+pub(super) fn set(key: &Key, value: &str) -> (Key, Vec<(u32, Update)>) {
     (key.clone(), vec![(0, Update::put(Write::Assign(value.as_bytes().into())))])
 }
 
-fn command(key: &Key, verb: Verb, args: &[&str]) -> (Key, Vec<(u32, Update)>) {
+pub(super) fn command(key: &Key, verb: Verb, args: &[&str]) -> (Key, Vec<(u32, Update)>) {
     let args = args.iter().map(|arg| (*arg).to_string().into()).collect();
     (
         key.clone(),
@@ -35,10 +35,10 @@ fn command(key: &Key, verb: Verb, args: &[&str]) -> (Key, Vec<(u32, Update)>) {
 
 /// An edge client, as far as regions can see.
 #[derive(Clone)]
-struct Client {
+pub(super) struct Client {
     id: ClientId,
-    base: Vector,
-    log: Vec<EdgeTransaction>,
+    pub(super) base: Vector,
+    pub(super) log: Vec<EdgeTransaction>,
     last: u64,
     h: Hlc,
     digest: [u8; 32],
@@ -46,7 +46,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(number: u8) -> Self {
+    pub(super) fn new(number: u8) -> Self {
         let (id, digest) = (ClientId([number; 16]), [0; 32]);
         Self { id, base: Vector::default(), log: Vec::new(), last: 0, h: Hlc::ZERO, digest, digests: 0 }
     }
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// Commits a transaction at the time `now`, in microseconds.
-    fn commit(&mut self, now: u64, updates: Vec<(Key, Vec<(u32, Update)>)>) -> EdgeTransaction {
+    pub(super) fn commit(&mut self, now: u64, updates: Vec<(Key, Vec<(u32, Update)>)>) -> EdgeTransaction {
         self.last += 1;
         self.h = self.h.max(self.base.max()).max(at(now)).next();
         let (before, digest) = (self.digest, self.next_digest());
@@ -70,7 +70,7 @@ impl Client {
     }
 
     /// Gives transaction `k` and those after it new times, and has them depend on the base of now.
-    fn retime(&mut self, k: u64, now: u64) {
+    pub(super) fn retime(&mut self, k: u64, now: u64) {
         let Some(mut before) = self.log.iter().find(|one| one.k == k).map(|one| one.before) else { return };
         self.h = self.log.iter().filter(|one| one.k < k).map(|one| one.h).max().unwrap_or_default();
         for place in 0..self.log.len() {
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-fn accept(lab: &mut Lab<Tidemark>, session: usize, one: EdgeTransaction) -> Result<Acceptance, Failure> {
+pub(super) fn accept(lab: &mut Lab<Tidemark>, session: usize, one: EdgeTransaction) -> Result<Acceptance, Failure> {
     match lab.run(session, Op::Transact(Box::new(Transact::Accept(Box::new(one))))) {
         Outcome::Accepted(what) => Ok(*what),
         Outcome::Failed(why) => Err(why),
@@ -97,23 +97,23 @@ fn accept(lab: &mut Lab<Tidemark>, session: usize, one: EdgeTransaction) -> Resu
 }
 
 /// As one that was sent to nobody else.
-fn new(one: &EdgeTransaction) -> EdgeTransaction {
+pub(super) fn new(one: &EdgeTransaction) -> EdgeTransaction {
     EdgeTransaction { new: true, ..one.clone() }
 }
 
-fn taken() -> Result<Acceptance, Failure> {
+pub(super) fn taken() -> Result<Acceptance, Failure> {
     Ok(Acceptance::Taken(Vec::new()))
 }
 
 /// The base of so many regions, as a session learns it.
-fn base_of(lab: &mut Lab<Tidemark>, session: usize, regions: usize) -> Option<Vector> {
+pub(super) fn base_of(lab: &mut Lab<Tidemark>, session: usize, regions: usize) -> Option<Vector> {
     match lab.run(session, Op::Transact(Box::new(Transact::Bases))) {
         Outcome::Bases(bases, _) => bases.get(regions - 1).cloned(),
         _ => None,
     }
 }
 
-fn read_base(lab: &mut Lab<Tidemark>, session: usize, base: &Vector, keys: &[Key]) -> Option<Vec<Found>> {
+pub(super) fn read_base(lab: &mut Lab<Tidemark>, session: usize, base: &Vector, keys: &[Key]) -> Option<Vec<Found>> {
     let read = Transact::ReadBase { base: base.clone(), keys: keys.to_vec(), command: None };
     match lab.run(session, Op::Transact(Box::new(read))) {
         Outcome::FoundAll(all) => Some(all),
@@ -121,7 +121,7 @@ fn read_base(lab: &mut Lab<Tidemark>, session: usize, base: &Vector, keys: &[Key
     }
 }
 
-fn value(found: &Found) -> Option<String> {
+pub(super) fn value(found: &Found) -> Option<String> {
     found.value.as_ref().map(|value| String::from_utf8_lossy(value).into_owned())
 }
 

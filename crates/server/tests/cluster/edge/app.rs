@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tungstenite::{Message, WebSocket};
 
 /// A client with its disk, in memory, and its connection.
-pub(super) struct App {
+pub(crate) struct App {
     driver: Driver<Durable>,
     setup: Setup,
     runtime: Runtime,
@@ -20,7 +20,7 @@ pub(super) struct App {
 }
 
 impl App {
-    pub(super) fn new(cluster: &Cluster, nodes: &[usize], regions: u64) -> Self {
+    pub(crate) fn new(cluster: &Cluster, nodes: &[usize], regions: u64) -> Self {
         Self::with_token(cluster, nodes, regions, "")
     }
 
@@ -38,7 +38,7 @@ impl App {
         app
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         self.driver.client()
     }
 
@@ -63,13 +63,13 @@ impl App {
     }
 
     /// Does what is due, for so long.
-    pub(super) fn run(&mut self, time: Duration) {
+    pub(crate) fn run(&mut self, time: Duration) {
         self.runtime.block_on(self.driver.run(time));
         self.event(Event::Timer);
     }
 
     #[track_caller]
-    pub(super) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
             let (status, pending) = (self.client().status(), self.client().pending());
@@ -83,14 +83,14 @@ impl App {
     }
 
     /// Watches keys, and waits until they are here.
-    pub(super) fn load(&mut self, keys: &[&str]) {
+    pub(crate) fn load(&mut self, keys: &[&str]) {
         keys.iter().for_each(|key| self.event(Event::Watch { key: Bytes::copy_from_slice(key.as_bytes()) }));
         self.until("the keys are here", |app| {
             keys.iter().all(|key| app.client().read(key.as_bytes()).is_some())
         });
     }
 
-    pub(super) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
+    pub(crate) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
         let mut transaction = self.client().begin();
         operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
         let _timers = self.runtime.enter();
@@ -116,11 +116,11 @@ impl App {
         self.driver.break_off();
     }
 
-    pub(super) fn offline(&mut self) {
+    pub(crate) fn offline(&mut self) {
         self.event(Event::Stop);
     }
 
-    pub(super) fn online(&mut self) {
+    pub(crate) fn online(&mut self) {
         self.event(Event::Start);
     }
 

@@ -76,7 +76,17 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
             [(ABSORBS, 15_278)],
         ),
     ];
-    (Tidemark::INFO.name, [mutants.concat(), of_bases()].concat())
+    (Tidemark::INFO.name, [mutants.concat(), of_bases(), of_losses()].concat())
+}
+
+/// A data centre is lost, and excluded for good. Four rules have step tests only: no schedule of 4,000 has a session of the lost one that
+/// has seen more than was left and moves (`MOVERS_ARE_REFUSED`), or a stable vector that all but one have forgotten (`CUT_IS_STABLE`,
+/// `DOUBTS_ARE_REFUSED`); and that bases go on is no matter of safety (`GONE_IS_NOT_COUNTED`).
+fn of_losses() -> Mutants {
+    use tidemark_protocols::tidemark::{EXCLUSION_SURVIVES, LOST_IS_HIDDEN, RECORDS_ARE_EQUAL, RECORDS_END};
+    let params = BTreeMap::from([("base_regions".to_string(), 3.into())]);
+    let lost = Options { dcs: 3, sessions: 6, exclusions: true, interactive: 20, params, ..few() };
+    each(lost, &[LOST_IS_HIDDEN, RECORDS_ARE_EQUAL, RECORDS_END, EXCLUSION_SURVIVES])
 }
 
 /// Some transactions read what two regions have whole.

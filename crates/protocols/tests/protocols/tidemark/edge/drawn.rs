@@ -2,7 +2,10 @@
 //! same transactions. Whoever has read something has to find its causes, or what came later, wherever they look next; a transaction is seen
 //! whole; and in the end everything is there, once.
 
+mod lost;
+
 use super::*;
+use lost::Loss;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::Rule;
 use tidemark_contract::core::ServerId;
@@ -48,6 +51,8 @@ struct World {
     clients: Vec<Seen>,
     /// What each version depends on.
     written: BTreeMap<(Key, Stamp), Causes>,
+    /// The data centre that is lost, if one may be.
+    loss: Option<Loss>,
     what: Option<String>,
 }
 
@@ -79,6 +84,7 @@ impl World {
             gateways,
             clients: (1..4).map(client).collect(),
             written: BTreeMap::new(),
+            loss: None,
             what: None,
         }
     }
@@ -91,7 +97,7 @@ impl World {
     }
 
     fn any_server(&mut self) -> ServerId {
-        server(self.rng.u8(..self.dcs), self.rng.u16(..2))
+        server(self.rng.u8(..self.left()), self.rng.u16(..2))
     }
 
     fn wrong(&mut self, what: String) {
@@ -130,6 +136,10 @@ impl World {
         let (session, mut causes) = (self.sessions[n].0, std::mem::take(&mut self.sessions[n].1));
         let keys = self.some_keys();
         let dc = self.lab.token(session).home;
+        if dc.0 >= self.left() {
+            self.sessions[n].1 = causes;
+            return;
+        }
         match self.rng.u8(..4) {
             0 => {
                 let value = Write::Assign((*b"s").into());
@@ -182,7 +192,7 @@ impl World {
 
     /// A client sends a transaction to some region, and may not hear what becomes of it.
     fn client_sends(&mut self, hears: bool) {
-        let (n, dc) = (self.rng.usize(..self.clients.len()), self.rng.u8(..self.dcs));
+        let (n, dc) = (self.rng.usize(..self.clients.len()), self.rng.u8(..self.left()));
         let places = self.clients[n].client.log.len();
         if places == 0 {
             return;
@@ -227,8 +237,9 @@ impl World {
 
     /// A client takes over the base of some region, and reads everything there.
     fn client_reads(&mut self) {
-        let (n, dc) = (self.rng.usize(..self.clients.len()), self.rng.usize(..usize::from(self.dcs)));
-        let (gateway, regions) = (self.gateways[dc], 1 + self.rng.usize(..usize::from(self.dcs)));
+        let (n, dc) = (self.rng.usize(..self.clients.len()), self.rng.usize(..usize::from(self.left())));
+        let least = if self.loss.is_some() { 2 } else { 1 }; // of what one region has something may be lost
+        let (gateway, regions) = (self.gateways[dc], self.rng.usize(least..=usize::from(self.dcs)));
         let Some(base) = base_of(&mut self.lab, gateway, regions) else { return };
         if !self.clients[n].client.base.le(&base) || base.max() == Hlc::ZERO {
             return;
@@ -277,14 +288,14 @@ impl World {
                     self.lab.deliver_message(from, to);
                 }
             }
-            20 => self.lab.deliver_within(DcId(self.rng.u8(..self.dcs))),
+            20 => self.lab.deliver_within(DcId(self.rng.u8(..self.left()))),
             21 if self.rng.u8(..12) == 0 => {
                 let at = self.any_server();
                 self.lab.restart(at);
             }
             22 => {
                 self.now += 100_000;
-                self.lab.round(self.now, &[Timer::Delta, Timer::Theta]);
+                self.round();
             }
             _ => {}
         }
@@ -297,7 +308,7 @@ impl World {
                 break;
             }
             self.now += 100_000;
-            self.lab.round(self.now, &[Timer::Delta, Timer::Theta]);
+            self.round();
             (0..4).for_each(|_| self.client_sends(true));
             (0..4).for_each(|_| self.client_reads());
         }
@@ -306,7 +317,7 @@ impl World {
             return self.wrong(format!("{waiting:?} transactions are in no base in the end"));
         }
         let expected = self.clients.iter().map(|client| client.counted).sum::<u64>();
-        let states: Vec<String> = (0..self.dcs).map(|dc| self.state(dc)).collect();
+        let states: Vec<String> = (0..self.left()).map(|dc| self.state(dc)).collect();
         if states.iter().any(|state| *state != states[0]) {
             self.wrong(format!("regions differ in the end: {states:?}"));
         }
