@@ -251,12 +251,7 @@ impl Protocol for Accf {
 
 impl Accf {
     /// D10.
-    fn obey(
-        &mut self,
-        order: &Order,
-        _records: &[u64],
-        cx: &mut Cx<'_, Self>,
-    ) -> Result<Standing, String> {
+    fn obey(&mut self, order: &Order, _records: &[u64], cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let Order::Regrouping(order) = order else { return Err(order.unknown::<Self>()) };
         let now = { self.clock }.tick(cx.now);
         self.advance(now, cx); // no two orders have one time

@@ -38,7 +38,9 @@ pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
-pub use plan::{Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
+pub use plan::{
+    Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble,
+};
 pub use report::Counterexample;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;

@@ -120,6 +120,9 @@ impl Options {
         if self.edge > 0 && factory.default_params().get("edge_retain_us").is_none() {
             return Err(format!("{} has no edge clients", info.name));
         }
+        if self.edge > 0 && self.exclusions && info.excludes_for_good {
+            return Err("edge clients are not played together with a region that is lost: leave out --edge or --exclusions".into());
+        }
         if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
             return Err(format!(
                 "{} cannot exclude a region of which no other one has all records: leave out --placement",
@@ -168,7 +171,9 @@ pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     }
     let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES, EDGE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups, streams, nodes or edge clients", info.name)),
+        Some(rule) => {
+            Err(format!("{rule} is no rule of {}, nor of groups, streams, nodes or edge clients", info.name))
+        }
         None => Ok(()),
     }
 }

@@ -47,12 +47,8 @@ impl Shrinker<'_> {
     fn shrink(&mut self) {
         loop {
             let before = self.runs;
-            let changed = self.faults()
-                | self.holds()
-                | self.edge_steps()
-                | self.steps()
-                | self.config()
-                | self.keys();
+            let changed =
+                self.faults() | self.holds() | self.edge_steps() | self.steps() | self.config() | self.keys();
             if !changed || self.runs >= MAX_RUNS || self.runs == before {
                 return;
             }

@@ -4,8 +4,8 @@ use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
-    Bound, Bounded, Campaign, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement, NODE_RULES,
-    Options, Progress, Summary,
+    Bound, Bounded, Campaign, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement,
+    NODE_RULES, Options, Progress, Summary,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.

@@ -195,7 +195,9 @@ impl Cluster<'_> {
         session: SessionId,
         outcome: Option<Outcome>,
     ) {
-        self.processes[at].said.extend(outcome.map(|outcome| Reply::to(User::Client(number), session, outcome)));
+        self.processes[at]
+            .said
+            .extend(outcome.map(|outcome| Reply::to(User::Client(number), session, outcome)));
         self.turn(at);
     }
 

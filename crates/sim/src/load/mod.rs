@@ -270,7 +270,7 @@ pub fn load(factory: &'static dyn Factory, what: &Load) -> Result<Loaded, String
         transactions: Transactions::None,
         guarantees: false,
         checking: false,
-            excludes_for_good: false,
+        excludes_for_good: false,
     };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);

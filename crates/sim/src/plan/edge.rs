@@ -62,6 +62,18 @@ pub enum EdgeAct {
     Dies,
 }
 
+impl Plan {
+    /// How many steps edge clients take.
+    pub fn edge_steps(&self) -> usize {
+        self.edge.iter().map(|client| client.steps.len()).sum()
+    }
+
+    /// How many steps there are.
+    pub fn all_steps(&self) -> usize {
+        self.steps() + self.edge_steps()
+    }
+}
+
 /// How long a transaction of an edge client can be accepted in a schedule: longer than clocks differ, and than frames are under way that are
 /// not late. Else none of a client whose gateway is behind, or far away, would ever be accepted.
 pub(crate) fn retain_us(plan: &Plan) -> Micros {
@@ -115,7 +127,8 @@ fn keys(plan: &Plan, layout: &Layout, rng: &mut Rng) -> Vec<Key> {
     let mut keys = BTreeSet::new();
     for _ in 0..rng.usize(2..=4) {
         let key = all[rng.usize(0..all.len())];
-        let families = [Family::Register, Family::Hash, Family::Counter, Family::Counts, Family::Set, Family::Wild];
+        let families =
+            [Family::Register, Family::Hash, Family::Counter, Family::Counts, Family::Set, Family::Wild];
         keys.insert(Family::Register.of(key));
         keys.extend(families.into_iter().filter(|_| rng.chance(60)).map(|family| family.of(key)));
     }
@@ -186,8 +199,7 @@ impl Drawer {
     /// An operation that says which transaction it is of.
     fn unique(&mut self) -> Op {
         let families = [Family::Register, Family::Hash, Family::Set];
-        let suited =
-            |key: &&Key| Family::find(key).is_some_and(|family| families.contains(&family));
+        let suited = |key: &&Key| Family::find(key).is_some_and(|family| families.contains(&family));
         let all: Vec<Key> = self.keys.iter().filter(suited).cloned().collect();
         let key = all[self.rng.usize(0..all.len())].clone();
         let (value, element) = (self.value(), self.element());
@@ -223,8 +235,12 @@ impl Drawer {
 
 /// Whether both write one register.
 fn same_register(one: &Op, other: &Op) -> bool {
-    let (Op::Put { key, update }, Op::Put { key: key_too, update: update_too }) = (one, other) else { return false };
-    let name = |update: &tidemark_core::Update| update.command.as_ref().and_then(|command| command.args.first().cloned());
+    let (Op::Put { key, update }, Op::Put { key: key_too, update: update_too }) = (one, other) else {
+        return false;
+    };
+    let name = |update: &tidemark_core::Update| {
+        update.command.as_ref().and_then(|command| command.args.first().cloned())
+    };
     key == key_too
         && match Family::find(key) {
             Some(Family::Register) => true,

@@ -354,16 +354,6 @@ impl Plan {
         self.scripts.iter().map(Vec::len).sum()
     }
 
-    /// How many steps edge clients take.
-    pub fn edge_steps(&self) -> usize {
-        self.edge.iter().map(|client| client.steps.len()).sum()
-    }
-
-    /// How many steps there are.
-    pub fn all_steps(&self) -> usize {
-        self.steps() + self.edge_steps()
-    }
-
     /// The number of the node that hosts a server.
     #[inline]
     pub fn node_of(&self, topology: &Topology, server: ServerId) -> usize {

@@ -93,7 +93,9 @@ fn stage(Away { dc, stage, .. }: &Away, for_good: bool) -> String {
     let flag = if for_good { " --for-good" } else { "" };
     match stage {
         Stage::Held | Stage::Cut { .. } => {
-            format!("is to be excluded: `tidemark exclude {letter}{flag}` finishes that, `readmit` cancels it")
+            format!(
+                "is to be excluded: `tidemark exclude {letter}{flag}` finishes that, `readmit` cancels it"
+            )
         }
         Stage::Excluded { .. } if for_good => "is excluded for good".to_string(),
         Stage::Excluded { .. } => format!("is excluded: `tidemark readmit {letter}` readmits it"),

@@ -94,7 +94,10 @@ impl Supervisor {
         }
         for node in self.cluster.nodes.iter().filter(|node| for_good && node.region == dc) {
             if self.ask(node, "status", None).await.is_ok() {
-                bail!("{name} is not lost: its node {} runs. Stop all of its nodes for good first", node.name);
+                bail!(
+                    "{name} is not lost: its node {} runs. Stop all of its nodes for good first",
+                    node.name
+                );
             }
         }
         Ok(())
@@ -211,10 +214,7 @@ impl Supervisor {
         }
         if let Some(other) = all.iter().find(|away| away.dc != dc) {
             let other = &self.cluster.regions[other.dc.index()];
-            bail!(
-                "{other} is excluded already, and only one region can be{}",
-                self.or_readmit(other)
-            );
+            bail!("{other} is excluded already, and only one region can be{}", self.or_readmit(other));
         }
         Ok(all)
     }

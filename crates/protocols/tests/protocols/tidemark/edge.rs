@@ -88,7 +88,9 @@ impl Client {
     }
 }
 
-pub(super) fn accept(lab: &mut Lab<Tidemark>, session: usize, one: EdgeTransaction) -> Result<Acceptance, Failure> {
+pub(super) type Told = Result<Acceptance, Failure>;
+
+pub(super) fn accept(lab: &mut Lab<Tidemark>, session: usize, one: EdgeTransaction) -> Told {
     match lab.run(session, Op::Transact(Box::new(Transact::Accept(Box::new(one))))) {
         Outcome::Accepted(what) => Ok(*what),
         Outcome::Failed(why) => Err(why),
@@ -113,7 +115,12 @@ pub(super) fn base_of(lab: &mut Lab<Tidemark>, session: usize, regions: usize) -
     }
 }
 
-pub(super) fn read_base(lab: &mut Lab<Tidemark>, session: usize, base: &Vector, keys: &[Key]) -> Option<Vec<Found>> {
+pub(super) fn read_base(
+    lab: &mut Lab<Tidemark>,
+    session: usize,
+    base: &Vector,
+    keys: &[Key],
+) -> Option<Vec<Found>> {
     let read = Transact::ReadBase { base: base.clone(), keys: keys.to_vec(), command: None };
     match lab.run(session, Op::Transact(Box::new(read))) {
         Outcome::FoundAll(all) => Some(all),

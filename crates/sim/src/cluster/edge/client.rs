@@ -139,7 +139,8 @@ impl Cluster<'_> {
         (client.asked, client.wake, client.starts_at) = (None, None, until);
         let life = client.life;
         let bodies = client.disk.log.values().map(|logged| &logged.body);
-        let kept: BTreeSet<Bytes> = bodies.flat_map(|body| body.operations.iter().map(record::value_of)).flatten().collect();
+        let kept: BTreeSet<Bytes> =
+            bodies.flat_map(|body| body.operations.iter().map(record::value_of)).flatten().collect();
         if let Some(line) = client.line.take() {
             self.edge_ends(line, 0);
             let after = self.edge_draw(4 * self.plan.config.farthest_us());
@@ -319,7 +320,9 @@ impl Cluster<'_> {
         let wrong = match report {
             Report::Refused { k, operation, .. } => {
                 let of = self.edge().records.operation(number, *k, *operation as usize);
-                of.is_some_and(|op| !matches!(op, Op::Put { key, .. } if Family::find(&key) == Some(Family::Wild)))
+                of.is_some_and(
+                    |op| !matches!(op, Op::Put { key, .. } if Family::find(&key) == Some(Family::Wild)),
+                )
             }
             Report::Forked { .. } => {
                 self.edge_unsure(number, 0);

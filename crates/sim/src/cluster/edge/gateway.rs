@@ -1,8 +1,8 @@
 //! The gateways of nodes: what they ask is asked over sessions that know nothing, one question each.
 
+use super::super::Cluster;
 use super::super::clients::Reply;
 use super::super::process::User;
-use super::super::Cluster;
 use super::Happening;
 use crate::plan::edge::period_ms;
 use std::collections::BTreeMap;
@@ -117,7 +117,11 @@ impl Cluster<'_> {
         let Some(session) = idle.or_else(|| self.input(process, |node, _| node.open())) else { return };
         self.processes[process].users.set(session, Some(User::Gateway(id)));
         let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
-        self.processes[process].said.extend(outcome.map(|outcome| Reply::Answer { session, ask: id, outcome }));
+        self.processes[process].said.extend(outcome.map(|outcome| Reply::Answer {
+            session,
+            ask: id,
+            outcome,
+        }));
         self.turn(process);
     }
 

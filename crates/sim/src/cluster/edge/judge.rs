@@ -62,11 +62,16 @@ impl Cluster<'_> {
                     Some(Some(reads)) => wrong.extend(reads.into_iter().filter_map(|Read { key, found }| {
                         let said = *finals.get(&key)?;
                         (said != found.value.as_ref()).then(|| {
-                            format!("in the end edge client {number} shows {:?} at {key}, and regions {said:?}", found.value)
+                            format!(
+                                "in the end edge client {number} shows {:?} at {key}, and regions {said:?}",
+                                found.value
+                            )
                         })
                     })),
                     _ if self.says(key, &value) == Some(false) => {
-                        wrong.push(format!("in the end edge client {number} shows {value:?} at {key}, which regions do not"));
+                        wrong.push(format!(
+                            "in the end edge client {number} shows {value:?} at {key}, which regions do not"
+                        ));
                     }
                     _ => {}
                 }

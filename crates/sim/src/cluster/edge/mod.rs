@@ -188,7 +188,8 @@ impl<'a> Cluster<'a> {
     /// An attempt to connect has an end.
     fn edge_connects(&mut self, client: usize, life: u64, number: u64) {
         let here = &mut self.edge().clients[client];
-        let Some((_, endpoint)) = here.asked.filter(|(asked, _)| here.life == life && *asked == number) else {
+        let Some((_, endpoint)) = here.asked.filter(|(asked, _)| here.life == life && *asked == number)
+        else {
             return;
         };
         here.asked = None;

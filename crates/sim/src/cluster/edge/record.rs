@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidemark_core::history::{Action, Event, Fate, Read, ReadKind};
 use tidemark_core::{
-    Acceptance, Command, DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Stamp, Update, Verb,
+    Acceptance, Command, DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Stamp, Update,
+    Verb,
 };
 use tidemark_edge::client::Event as Heard;
 use tidemark_edge::frames::{Operation, OperationKind, Value};
@@ -165,7 +166,8 @@ impl Cluster<'_> {
             transaction.push(key, kind);
         }
         let at = edge.records.all.len();
-        let values = ops.iter().filter_map(|op| value_of(&operation(op))).filter(|value| value.contains(&b'.'));
+        let values =
+            ops.iter().filter_map(|op| value_of(&operation(op))).filter(|value| value.contains(&b'.'));
         edge.records.by_value.extend(values.map(|value| (value, at)));
         edge.records.all.push(Record {
             client: number,
@@ -230,7 +232,13 @@ impl Cluster<'_> {
             };
             let ops: Vec<String> = ops.iter().map(said).collect();
             let reads = events.iter().take(read).map(|event| &event.action);
-            trace.add(now, Line::Trouble(format!("edge client {number} ({session}): {k} {ops:?} after {reads:?}", reads = reads.collect::<Vec<_>>())));
+            trace.add(
+                now,
+                Line::Trouble(format!(
+                    "edge client {number} ({session}): {k} {ops:?} after {reads:?}",
+                    reads = reads.collect::<Vec<_>>()
+                )),
+            );
         }
         self.history.events.extend(events);
     }
@@ -282,7 +290,10 @@ impl Cluster<'_> {
             None => self.stats.edge += u64::from(taken),
             Some(before) if before == stamp => self.stats.edge_twice += u64::from(taken),
             Some(before) => {
-                let text = format!("transaction {} of an edge client was taken at {before}, and at {stamp}", transaction.k);
+                let text = format!(
+                    "transaction {} of an edge client was taken at {before}, and at {stamp}",
+                    transaction.k
+                );
                 self.problem(ProblemKind::Edge, text);
             }
         }
@@ -325,7 +336,10 @@ impl Cluster<'_> {
             };
             record.ops.iter().for_each(|op| self.ledger.note(op, &outcome));
             if stamp.is_none() && record.sure && !record.ops.is_empty() {
-                lost.push(format!("transaction {} of edge client {} was never taken", record.k, record.client));
+                lost.push(format!(
+                    "transaction {} of edge client {} was never taken",
+                    record.k, record.client
+                ));
             }
         }
         if ended {
