@@ -122,3 +122,33 @@ fn what_cannot_be_excluded_or_readmitted_is_told() {
     assert!(other.contains("cannot do without a region"), "{other}");
     up.stop();
 }
+
+/// D21: under the default protocol a region is excluded once it is lost, and for good.
+#[test]
+fn a_region_that_is_lost_is_excluded_for_good() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&[]);
+    assert_eq!(up.redis("c", &["SET", "x", "1"]), "OK");
+    eventually("1".into(), || up.redis("a", &["GET", "x"]));
+    eventually("1".into(), || up.redis("b", &["GET", "x"]));
+    let careless = refused(&up, &["exclude", "c"]);
+    assert!(careless.contains("--for-good"), "{careless}");
+    let alive = refused(&up, &["exclude", "c", "--for-good"]);
+    assert!(alive.contains("its node c runs"), "{alive}");
+    up.order(&["kill", "c"]);
+    up.order(&["kill", "b"]);
+    let down = refused(&up, &["exclude", "c", "--for-good"]);
+    assert!(down.contains("node b must run"), "{down}");
+    up.order(&["restart", "b"]);
+    eventually(true, || up.tidemark(&["exclude", "c", "--for-good"]).status.success());
+    assert!(up.order(&["status"]).contains("C is excluded for good"));
+    let twice = refused(&up, &["exclude", "c", "--for-good"]);
+    assert!(twice.contains("excluded already"), "{twice}");
+    let back = refused(&up, &["readmit", "c"]);
+    assert!(back.contains("excluded for good"), "{back}");
+    assert_eq!(up.redis("a", &["SET", "x", "2"]), "OK");
+    eventually("2".into(), || up.redis("b", &["GET", "x"]));
+    up.stop();
+}
