@@ -167,6 +167,9 @@ impl Tidemark {
         if all.before != guard.digest && GUARDS_GO_FIRST.kept() {
             return Some(Acceptance::Forked(guard.k));
         }
+        if self.excluded.doubts(&all.dep) {
+            return Some(Acceptance::Retime); // D21: no survivor accepts it, and what its data centre has is hidden
+        }
         if let Some(ahead_us) = cx.too_far_ahead(all.h) {
             return Some(Acceptance::Later(ahead_us));
         }
@@ -176,7 +179,6 @@ impl Tidemark {
         }
         let covered =
             all.dep.le_elsewhere(&self.st.stable, self.m) && all.dep[self.m] <= self.st.stable[self.l];
-        let covered = covered && !self.excluded.doubts(&all.dep); // D21
         (!covered && DEP_IS_COVERED.kept()).then_some(Acceptance::Behind)
     }
 

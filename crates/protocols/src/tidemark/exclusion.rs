@@ -8,7 +8,7 @@
 //!
 //! - D21 The steps are those of [`Exclusion`], each durable at every server of every survivor before the next one begins. *Hold*: nothing
 //!   more is taken of C (`Extensions::ends`), and the server tells what it has: the number of records, up to where C has announced, and
-//!   its stable vector. *Cut*: it hides what depends on anything of C above the cut, and takes what is missing, over [relays] as ever. *Exclude*,
+//!   its stable vector. *Cut*: it hides what depends on anything of C above the cut, and takes what is missing, over relays as ever. *Exclude*,
 //!   refused until that is here: C's entry of its share in the stable vector is its own clock from now on. Nobody takes C back.
 //!
 //! **Why it is safe.**
@@ -20,10 +20,9 @@
 //!   such versions alone: its session read them, or moved here when the stable vector covered its past. Sessions that come from C
 //!   later are refused if they depend on something above the cut.
 //! - A transaction of C has `ds[C] = ct` in all its versions: all of them show, or none.
+//! - What an edge client did on a base of C alone, above the cut, is accepted by nobody: it is asked to do it again on another base.
 //! - Everything at or below the cut was announced by C's servers at each partition, hence written before. So no survivor accepts from an edge
 //!   client, under a new time, what another one shows of C.
-//!
-//! [relays]: https://docs.rs/tidemark-replica
 
 use super::failures::{bygone, excluded_for_good};
 use super::*;

@@ -117,7 +117,7 @@ fn what_cannot_be_excluded_or_readmitted_is_told() {
     assert!(alone.contains("is the only region"), "{alone}");
     up.stop();
 
-    let up = Up::start(&["--regions", "2", "--protocol", "causal"]);
+    let up = Up::start(&["--regions", "2", "--protocol", "cops"]);
     let other = refused(&up, &["exclude", "b"]);
     assert!(other.contains("cannot do without a region"), "{other}");
     up.stop();

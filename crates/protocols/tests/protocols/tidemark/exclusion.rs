@@ -354,3 +354,24 @@ fn d21_what_an_edge_client_waits_for_ends() {
         assert_eq!(all.iter().map(value).collect::<Vec<_>>(), [Some("1".into()), Some("6".into())]);
     }
 }
+
+/// With K = 1 a client has seen what only C had. What it does on top of that nobody accepts before it has another base.
+#[test]
+fn d21_what_an_edge_client_did_on_what_was_lost_is_done_again() {
+    let answers = || {
+        let params = Params { base_regions: 3, tell_us: 1, edge_retain_us: 9_000_000, ..Params::default() };
+        let mut lab = Lab::new(3, 2, params);
+        let (x, a) = (lab.key("x", 0), lab.client(0));
+        stabilise(&mut lab, 100_000);
+        let mut client = Client::new(1);
+        client.base = base_of(&mut lab, a, 1).expect("it is told").raised(C, at(150_000)); // C's own goes further
+        let one = client.commit(200_000, vec![set(&x, "1")]);
+        lab.set_clocks(250_000);
+        let before = accept(&mut lab, a, one.clone());
+        exclude(&mut lab);
+        stabilise_survivors(&mut lab, 300_000);
+        (before, accept(&mut lab, a, one))
+    };
+    assert_eq!(answers(), (Ok(Acceptance::Behind), Ok(Acceptance::Retime)));
+    assert_eq!(without(&[DOUBTS_ARE_REFUSED], answers).1, taken(), "on top of what nobody has");
+}
