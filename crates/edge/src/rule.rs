@@ -1,7 +1,10 @@
 //! The rules that the client's safety rests on, so that tests can switch them off and see that somebody notices. The numbers are
 //! those of the module [`client`](crate::client).
 
+use tidemark_core::Rule;
+
 tidemark_core::rules! {
+    from Rule::CARRIERS + 16;
     COMMITS_ARE_DURABLE, // 2: nobody learns of a transaction before it is on disk
     TIMES_RISE, // 2: a transaction is later than all that its client saw
     HIDDEN_STAYS_HIDDEN, // 3, 12: with a later time a transaction does not bring back what its client has seen overwritten

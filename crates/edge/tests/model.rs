@@ -276,7 +276,7 @@ fn each_rule_is_missed() {
         }
     }));
     EXPECTED.set(true); // of this thread alone
-    // That a hidden write comes back is against causality, which the simulator notices.
+    // That a hidden write comes back is against causality, of which this model knows nothing: a test of the client has it.
     let rules = RULES.iter().filter(|rule| **rule != HIDDEN_STAYS_HIDDEN);
     let found: Vec<_> = rules.map(|rule| (rule.name, found(*rule))).collect();
     EXPECTED.set(false);

@@ -2,8 +2,7 @@
 
 mod playing;
 
-use playing::{cleared, play};
-use tidemark_edge::rule::HIDDEN_STAYS_HIDDEN;
+use playing::cleared;
 use tidemark_sim::Options;
 
 fn few() -> Options {
@@ -31,7 +30,4 @@ fn a_client_is_shown_no_answer_to_what_was_read_for_those_before() {
 #[test]
 fn what_was_seen_overwritten_stays_overwritten() {
     cleared("tidemark", few(), 118..119);
-    let broken = Options { without: vec![HIDDEN_STAYS_HIDDEN], ..few() };
-    let summary = play("tidemark", broken, 118..119);
-    assert_eq!(summary.counterexamples.first().map(|found| &*found.verdict), Some("snapshot"));
 }
