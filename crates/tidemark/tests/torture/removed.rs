@@ -65,9 +65,11 @@ fn past_the_limit_it_is_marked_and_writes_go_on() {
     wait_for("B is marked as away for too long", Duration::from_secs(30), || {
         (peer(&nodes, 0)["needs_seeding"] == true).then_some(())
     });
-    let status_of_a = status(&nodes.nodes()[0]).expect("it serves");
-    let bytes = at(&status_of_a, &["host", "log_bytes"]).as_u64().expect("a number");
-    assert!(bytes <= 6 << 20, "the log takes {bytes} bytes, though 2 MiB are to be kept");
+    // It is dropped behind a snapshot, which takes a while on a busy machine; 2 MiB are to be kept.
+    wait_for("the log takes no more than it may", Duration::from_secs(30), || {
+        let status = status(&nodes.nodes()[0])?;
+        (at(&status, &["host", "log_bytes"]).as_u64()? <= 6 << 20).then_some(())
+    });
     nodes.heal();
     let told = |text: &str| text.contains("log-retain").then_some(());
     wait_for("B says that it needs a copy", Duration::from_secs(30), || told(&nodes.log(1)));
