@@ -14,9 +14,6 @@ fn few() -> Options {
 #[test]
 fn edge_clients_see_causes_and_whole_transactions_and_lose_nothing() {
     cleared("tidemark", few(), 0..150);
-    cleared("tidemark", Options { dcs: 2, partitions: 3, ..few() }, 0..50);
-    cleared("tidemark", Options { replicas: 3, ..few() }, 0..20);
-    cleared("tidemark", Options { relays: true, interactive: 10, ..few() }, 0..50);
 }
 
 /// The last client of a K had left while its gateway read for it, and another had come: it was shown values of an older base, and the gateway

@@ -103,7 +103,7 @@ impl Cluster<'_> {
                     Some(all.len() == set.len() && all.iter().filter_map(text).all(|one| set.contains(&one)))
                 }
                 Reply::Strings(all) => {
-                    Some(all.len() == set.len() && all.iter().all(|one| set.contains(&one[..])))
+                    Some(all.len() == set.len() && all.iter().all(|one| set.contains(one)))
                 }
                 _ => Some(false),
             },
