@@ -304,6 +304,36 @@ test("a Retime is obeyed, however recent the time is, but not twice in a connect
   assert.ok(retime(1)[0] > first[0], "in another connection it is about the time of now");
 });
 
+test("with a later time, what was seen overwritten stays overwritten", () => {
+  const world = new World(1);
+  world.retainMs = 60_000;
+  const other = new MemoryStore();
+  other.apply({ type: "replace", meta: freshMeta("o".repeat(32), 1), rows: [] });
+  const [device, theirs] = [new Device(world), new Device(world, other)];
+  for (const one of [device, theirs]) {
+    one.watch("r1");
+    one.connect();
+  }
+  device.deaf = true;
+  device.commit({ op: "set", key: "r1", value: "mine" }, { op: "add", key: "c1", by: 1n });
+  world.time += 1_000_000;
+  theirs.commit({ op: "set", key: "r1", value: "theirs" });
+  device.tick();
+  const shown = () => {
+    const { value } = device.client.read("r1");
+    return value?.kind === "string" && value.bytes;
+  };
+  assert.equal(shown(), "theirs", "it is later");
+  device.cut();
+  device.deaf = false;
+  world.time += 120_000_000;
+  device.connect();
+  device.tick();
+  assert.equal(device.client.log.length, 0);
+  assert.equal(shown(), "theirs");
+  assert.deepEqual(world.txs.map(({ ops }) => ops.map(({ op }) => op)), [["set"], ["add"]]);
+});
+
 test("a Missing ends a new time as an Ack does: the next transaction may get one, too", () => {
   const world = new World(1);
   world.retainMs = 60_000;

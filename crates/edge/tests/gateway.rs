@@ -8,7 +8,7 @@ use tidemark_edge::gateway::*;
 
 const NOON_US: u64 = 1_790_000_000_000_000;
 
-/// A gateway in a region of its own, which answers at once.
+/// A gateway in a region of its own, which answers at once, but for what is held.
 struct Region {
     gateway: Gateway,
     now_us: u64,
@@ -18,6 +18,9 @@ struct Region {
     clients: BTreeMap<ConnectionId, ClientLink>,
     /// How many keys were read.
     read: usize,
+    /// What is not answered for now, and the answers as of when it was asked.
+    holds: fn(&Ask) -> bool,
+    held: Vec<(AskId, Answer)>,
     received: Vec<(ConnectionId, ToClient)>,
 }
 
@@ -33,6 +36,8 @@ impl Region {
             changed: Vec::new(),
             clients: BTreeMap::new(),
             read: 0,
+            holds: |_| false,
+            held: Vec::new(),
             received: Vec::new(),
         }
     }
@@ -52,7 +57,12 @@ impl Region {
                     }
                     Output::Close(id) => panic!("{id} is closed"),
                     Output::Ask(id, ask) => {
+                        let is_held = (self.holds)(&ask);
                         let answer = self.answer(ask);
+                        if is_held {
+                            self.held.push((id, answer));
+                            continue;
+                        }
                         self.gateway.answered(id, answer, self.now_us);
                     }
                 }
@@ -191,4 +201,27 @@ fn a_key_that_is_watched_later_is_read_and_one_that_is_given_up_is_not() {
     // Somebody may watch it again, under another reference.
     region.watch(2, 1, "a");
     assert!(matches!(&region.told(2)[..], [.., ToClient::Value { reference: 1, .. }]));
+}
+
+/// The last client of a K leaves while the gateway reads for it, and another comes: the answer is of another reading.
+#[test]
+fn a_channel_takes_no_answer_to_what_was_read_for_the_one_before() {
+    let mut region = Region::new();
+    region.open(1, "a");
+    region.write("a", "old");
+    region.holds = |ask| matches!(ask, Ask::Read(..));
+    region.pass(200_000);
+    let (id, answer) = region.held.pop().expect("it reads what has changed");
+    region.gateway.closed(1);
+    region.holds = |ask| matches!(ask, Ask::Changed(..));
+    region.open(2, "a");
+    region.write("a", "new");
+    region.pass(200_000);
+    region.gateway.answered(id, answer, region.now_us);
+    region.settle();
+    assert_eq!(region.ticked(2), None, "it is not known yet what has changed");
+    let (id, answer) = region.held.pop().expect("it asks what has changed");
+    region.gateway.answered(id, answer, region.now_us);
+    region.settle();
+    assert_eq!(region.ticked(2), Some(vec![0]));
 }

@@ -14,6 +14,15 @@ fn vector(base: &Base, dcs: usize) -> Vector {
     Vector::from_entries((0..dcs).map(|dc| base.entry(dc)))
 }
 
+fn is_empty(reply: &Reply) -> bool {
+    match reply {
+        Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.is_empty(),
+        Reply::Set(all) | Reply::Array(all) => all.is_empty(),
+        Reply::Strings(all) => all.is_empty(),
+        other => *other == Reply::Null,
+    }
+}
+
 impl Cluster<'_> {
     /// A client may show another base than before: it never goes back.
     pub(super) fn edge_looks(&mut self, number: usize) {
@@ -107,7 +116,9 @@ impl Cluster<'_> {
                 }
                 _ => Some(false),
             },
-            (Family::Counter | Family::Counts | Family::Set, Shown::Absent) => None,
+            (Family::Counter, Shown::Absent) => Some(*said(Verb::Get)? == Reply::Null),
+            (Family::Counts, Shown::Absent) => Some(is_empty(said(Verb::HGetAll)?)),
+            (Family::Set, Shown::Absent) => Some(is_empty(said(Verb::SMembers)?)),
             (Family::Counter | Family::Counts | Family::Set, _) => Some(false),
             _ => None,
         }

@@ -385,13 +385,13 @@ fn d17_to_d19_are_why_each_rule() {
         GUARDS_GO_FIRST,
         TIMES_ARE_NEW,
     ];
-    let mut innocent = Vec::new();
-    for rule in rules {
-        let found = without(&[rule], || search(seeds(2_000)));
-        println!("without {rule}: {found:?}");
-        if found.is_none() {
-            innocent.push(rule);
-        }
-    }
-    assert_eq!(innocent, [], "nothing is wrong without these");
+    each_is_missed(&rules, || search(seeds(2_000)));
+}
+
+/// Without each of the rules a search finds something that is wrong.
+pub(super) fn each_is_missed<T: std::fmt::Debug>(rules: &[Rule], search: impl Fn() -> Option<T>) {
+    let found = rules.iter().map(|rule| (rule, without(&[*rule], &search)));
+    let found: Vec<_> = found.inspect(|(rule, found)| println!("without {rule}: {found:?}")).collect();
+    let innocent: Vec<_> = found.iter().filter(|(_, found)| found.is_none()).map(|(rule, _)| rule).collect();
+    assert!(innocent.is_empty(), "nothing is wrong without these: {innocent:?}");
 }
