@@ -4,16 +4,23 @@ use crate::run::{command, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// How many programs run at the same time.
 const LANES: usize = 2;
 
 /// Programs that mostly wait, the longest first: how many of their tests run at the same time. They begin before all others.
 const WAITING: &[(&str, usize)] = &[("torture", 4)];
+
+/// A program that runs for longer hangs: several times as long as the longest takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(25 * 60);
 
 /// A test program that cargo has built.
 struct Program {
@@ -100,7 +107,7 @@ fn in_order(mut programs: Vec<Program>) -> VecDeque<Program> {
     programs.into()
 }
 
-/// Runs a program. Whether its tests passed, and what it said.
+/// Runs a program to its end, and ends the processes that it leaves behind. Whether its tests passed, and what it said.
 fn play(program: &Program, environment: &[(&str, String)]) -> (bool, String) {
     let mut command = Command::new(&program.executable);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
@@ -108,11 +115,69 @@ fn play(program: &Program, environment: &[(&str, String)]) -> (bool, String) {
     if let Some(place) = waiting(program) {
         command.env("RUST_TEST_THREADS", WAITING[place].1.to_string());
     }
-    match command.stdin(Stdio::null()).output() {
-        Ok(output) => {
-            let said = [output.stdout, output.stderr].concat();
-            (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let (ended, said) = match tempfile::tempfile() {
+        Ok(mut file) => {
+            let ended = within(PATIENCE, &mut command, &file);
+            let mut said = Vec::new();
+            let read = file.rewind().and_then(|()| file.read_to_end(&mut said));
+            (read.map_err(Into::into).and(ended), String::from_utf8_lossy(&said).into_owned())
         }
-        Err(error) => (false, format!("cannot run {}: {error}", program.executable.display())),
+        Err(error) => (Err(error.into()), String::new()),
+    };
+    match ended {
+        Ok(passed) => (passed, said),
+        Err(error) => (false, format!("{said}\n{}: {error:#}\n", program.executable.display())),
+    }
+}
+
+/// Runs a command whose output goes to `file`: a pipe would stay open for as long as a process that it left behind. Whether it
+/// succeeded; an error if it had to be killed.
+fn within(patience: Duration, command: &mut Command, file: &File) -> Result<bool> {
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let began = Instant::now();
+    let mut child = command.process_group(0).spawn()?;
+    let status = loop {
+        match child.try_wait()? {
+            None if began.elapsed() < patience => sleep(Duration::from_millis(50)),
+            status => break status,
+        }
+    };
+    let group = format!("-{}", child.id());
+    let mut kill = Command::new("kill");
+    kill.args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?; // fails if none is left
+    child.wait()?;
+    status.map(|status| status.success()).with_context(|| format!("killed after {} s", patience.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(patience: Duration, script: &str) -> (Result<bool>, String) {
+        let mut file = tempfile::tempfile().expect("a file");
+        let ended = within(patience, Command::new("sh").args(["-c", script]), &file);
+        let mut said = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut said)).expect("what it said");
+        (ended, said)
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_not_waited_for() {
+        let began = Instant::now();
+        let (ended, said) = script(PATIENCE, "sleep 600 & echo $!");
+        assert!(ended.expect("it ended by itself"));
+        assert!(began.elapsed() < Duration::from_secs(500));
+        // Gone, or dead and waited for by nobody; this hangs if it lives.
+        let stat = format!("/proc/{}/stat", said.trim());
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_and_what_it_said_is_kept() {
+        let (ended, said) = script(Duration::from_secs(1), "echo begun; sleep 600");
+        assert_eq!(ended.expect_err("it hangs").to_string(), "killed after 1 s");
+        assert_eq!(said, "begun\n");
     }
 }

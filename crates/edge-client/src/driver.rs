@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tidemark_edge::client::{Client, Config, Effect, Event, Transaction};
+use tidemark_edge::client::{Client, Config, Effect, Event, Timing, Transaction};
 use tidemark_edge::frames::Secret;
 use tokio::time::Sleep;
 
@@ -74,7 +74,8 @@ impl<D: Disk> Driver<D> {
     pub fn new(disk: D, setup: Setup) -> Self {
         let (Secret(drawn), state) = (draw_secret(), disk.state().clone());
         let seed = u64::from_be_bytes(drawn[..8].try_into().expect("8 of 32 bytes"));
-        let config = Config { endpoints: setup.endpoints.len(), seed, token: setup.token };
+        let config =
+            Config { endpoints: setup.endpoints.len(), seed, token: setup.token, timing: Timing::DEFAULT };
         let client = match setup.keep_values {
             true => Client::with_values(state, config),
             false => Client::new(state, config),

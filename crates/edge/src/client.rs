@@ -27,11 +27,11 @@
 //! - O3 `now_us` is of a clock that never goes back, in microseconds since whenever.
 //!
 //! ```
-//! use tidemark_edge::client::{Client, Config, Effect, Event};
+//! use tidemark_edge::client::{Client, Config, Effect, Event, Timing};
 //! use tidemark_edge::{durable::Durable, frames::{OperationKind, Secret}};
 //!
 //! let mut disk = Durable::new(Secret([7; 32])); // a driver draws it
-//! let config = Config { endpoints: 2, seed: 1, token: "".into() };
+//! let config = Config { endpoints: 2, seed: 1, token: "".into(), timing: Timing::DEFAULT };
 //! let mut client = Client::new(disk.clone(), config);
 //! let mut transaction = client.begin();
 //! transaction.push("visits", OperationKind::Add(1));
@@ -51,10 +51,10 @@ mod reading;
 mod transfers;
 mod values;
 
-pub use connection::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, WELCOME_WITHIN_MS};
+pub use connection::Timing;
 pub use effect::{Effect, Event, Report, Status};
 pub use reading::Transaction;
-pub use transfers::{BEHIND_MAX, RETRY_MS, WINDOW};
+pub use transfers::{BEHIND_MAX, WINDOW};
 
 use crate::durable::{Durable, DurableBase, Logged, Row};
 use crate::frames::{Base, Malformed, Secret, ToClient, Welcome};
@@ -78,6 +78,8 @@ pub struct Config {
     pub seed: u64,
     /// What authenticates the user; may be empty.
     pub token: Bytes,
+    /// How long it waits for what.
+    pub timing: Timing,
 }
 
 /// A client. See the [module](self).

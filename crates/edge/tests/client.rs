@@ -3,7 +3,7 @@
 mod support;
 
 use bytes::Bytes;
-use support::script::{NOON_US, Script, base, set, string};
+use support::script::{NOON_US, Script, TIMING, base, set, string};
 use tidemark_edge::client::*;
 use tidemark_edge::durable::Row;
 use tidemark_edge::frames::*;
@@ -71,7 +71,7 @@ fn rule_3_the_disk_knows_that_a_transaction_is_sent_before_it_leaves() {
     assert!(matches!(&script.writes[0].1[..], [Row::Entry(logged)] if logged.sent));
     script.fail_write();
     assert!(script.transfers().is_empty(), "a full disk: it is tried again");
-    script.pass(RETRY_MS * 1000);
+    script.pass(TIMING.retry_ms * 1000);
     script.write();
     assert_eq!(script.transfers(), [(1, false)]);
 }
@@ -146,7 +146,7 @@ fn rule_6_missing_says_from_where_to_send_again() {
         [(2, false), (3, false)],
         "the second is about a frame that was under way"
     );
-    script.pass(RETRY_MS * 1000);
+    script.pass(TIMING.retry_ms * 1000);
     assert_eq!(script.transfers(), [(2, false), (3, false)], "or it was not");
     let check = script.check(2);
     script.tick(base(&[40, 40, 40]), (2, check), &[]);
@@ -374,12 +374,12 @@ fn rule_14_failures_go_to_the_next_endpoint_after_longer_and_longer() {
         endpoints.push(endpoint);
         script.event(Event::Disconnected { connection });
         let delay_us = script.wake_at_us.unwrap() - script.now_us;
-        let whole_us = (BACKOFF_MIN_MS << failure).min(BACKOFF_MAX_MS) * 1000;
+        let whole_us = (TIMING.backoff_min_ms << failure).min(TIMING.backoff_max_ms) * 1000;
         assert!((whole_us / 2..=whole_us).contains(&delay_us), "{failure}: {delay_us}");
         script.pass(delay_us);
     }
     assert_eq!(endpoints, [0, 1, 2, 0, 1, 2, 0, 1]);
-    script.pass(WELCOME_WITHIN_MS * 1000);
+    script.pass(TIMING.welcome_within_ms * 1000);
     assert_eq!(script.client.status(), Status::Offline, "nobody answers");
     script.pass(10_000_000);
     script.connect();

@@ -4,14 +4,24 @@ use super::{Client, Config, Effect, Status};
 use crate::frames::{ClientLink, Hello, NO_HASH, ToGateway, Welcome};
 use crate::rule::ALL_IS_SENT_AGAIN;
 
-/// The first delay before another connection is tried is about this long, in milliseconds. It doubles with each failure.
-pub const BACKOFF_MIN_MS: u64 = 250;
+/// How long a client waits for what, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// The first delay before another connection is tried is about this long. It doubles with each failure.
+    pub backoff_min_ms: u64,
+    /// The longest delay.
+    pub backoff_max_ms: u64,
+    /// A connection without Welcome after this time has failed.
+    pub welcome_within_ms: u64,
+    /// What went wrong is tried again after this time.
+    pub retry_ms: u64,
+}
 
-/// The longest delay, in milliseconds.
-pub const BACKOFF_MAX_MS: u64 = 10_000;
-
-/// A connection without Welcome after this time has failed, in milliseconds.
-pub const WELCOME_WITHIN_MS: u64 = 10_000;
+impl Timing {
+    /// For networks that people have.
+    pub const DEFAULT: Self =
+        Self { backoff_min_ms: 250, backoff_max_ms: 10_000, welcome_within_ms: 10_000, retry_ms: 1_000 };
+}
 
 /// The status is `Behind` after so many periods without a tick.
 const PERIODS: u64 = 5;
@@ -116,8 +126,9 @@ impl Connecting {
 
     /// Rule 14: the delay before the next try, in microseconds: half of it is drawn, by SplitMix64.
     fn delay_us(&mut self) -> u64 {
-        let doubled = BACKOFF_MIN_MS << self.failures.saturating_sub(1).min(10);
-        let half_us = doubled.min(BACKOFF_MAX_MS) * 500;
+        let Timing { backoff_min_ms, backoff_max_ms, .. } = self.config.timing;
+        let doubled = backoff_min_ms << self.failures.saturating_sub(1).min(10);
+        let half_us = doubled.min(backoff_max_ms) * 500;
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut drawn = self.random;
         drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -166,6 +177,10 @@ impl Connection {
 }
 
 impl Client {
+    pub(super) fn timing(&self) -> Timing {
+        self.connecting.config.timing
+    }
+
     pub(super) fn start(&mut self) {
         self.connecting.wanted = true;
         if matches!(self.connecting.phase, Phase::Stopped) {
@@ -230,7 +245,7 @@ impl Client {
 
     /// Does what it is time for.
     pub(super) fn advance_connection(&mut self) {
-        let now_us = self.now_us;
+        let (now_us, within_us) = (self.now_us, self.timing().welcome_within_ms * 1000);
         match &mut self.connecting.phase {
             Phase::Waiting(until) if *until <= now_us => {
                 self.connecting.connections += 1;
@@ -238,10 +253,8 @@ impl Client {
                 self.connecting.phase = Phase::Asked(connection, now_us);
                 self.out.push(Effect::Connect { endpoint, connection });
             }
-            Phase::Asked(_, since) if *since + WELCOME_WITHIN_MS * 1000 <= now_us => self.fail(),
-            Phase::Connected(open)
-                if open.welcome.is_none() && open.since_us + WELCOME_WITHIN_MS * 1000 <= now_us =>
-            {
+            Phase::Asked(_, since) if *since + within_us <= now_us => self.fail(),
+            Phase::Connected(open) if open.welcome.is_none() && open.since_us + within_us <= now_us => {
                 self.fail();
             }
             Phase::Connected(open) if open.link.is_none() => self.say_hello(),
@@ -336,7 +349,8 @@ impl Client {
     /// Asks for a timer at the next time when something is to be done without an event.
     pub(super) fn set_timer(&mut self) {
         let now_us = self.now_us;
-        let welcome_by = |since: u64| since + WELCOME_WITHIN_MS * 1000;
+        let within_us = self.timing().welcome_within_ms * 1000;
+        let welcome_by = |since: u64| since + within_us;
         let at_us = match &self.connecting.phase {
             Phase::Stopped | Phase::Renewing => None,
             Phase::Waiting(until) => Some(*until),

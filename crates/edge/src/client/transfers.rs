@@ -14,9 +14,6 @@ pub const WINDOW: u64 = 64;
 /// After so many Behind in a row the next endpoint is tried.
 pub const BEHIND_MAX: u32 = 3;
 
-/// The same Missing within this time is about frames that were under way; then the log is sent again. In milliseconds.
-pub const RETRY_MS: u64 = 1000;
-
 /// Transactions that are being marked as sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
@@ -107,11 +104,12 @@ impl Client {
     /// Rule 12: no region has taken `k` with its time, and none will.
     pub(super) fn on_retime(&mut self, k: u64) {
         let (is_known, now_us) = (self.view.log.contains_key(&k), self.now_us);
+        let retry_us = self.timing().retry_ms * 1000;
         let Some(open) = self.connecting.opened_mut() else { return };
         if let Some((first, at)) = open.retimed
-            && (k > first || (k == first && now_us < at + RETRY_MS * 1000))
+            && (k > first || (k == first && now_us < at + retry_us))
         {
-            open.retry_at_us = Some(at + RETRY_MS * 1000);
+            open.retry_at_us = Some(at + retry_us);
             return; // it is about a frame that was under way, with the old time
         }
         if open.retimed.is_some_and(|(first, _)| k == first) {
@@ -154,7 +152,7 @@ impl Client {
     pub(super) fn on_sending_persisted(&mut self, done: bool) {
         let Some(sending) = self.sending.take() else { return };
         if !done {
-            self.pause(RETRY_MS);
+            self.pause(self.timing().retry_ms);
             return;
         }
         let log = Arc::make_mut(&mut self.view.log);
@@ -178,18 +176,18 @@ impl Client {
 
     /// Rule 6.
     pub(super) fn on_missing(&mut self, k: u64) {
-        let (first, now_us) = (self.first_k(), self.now_us);
+        let (first, now_us, retry_ms) = (self.first_k(), self.now_us, self.timing().retry_ms);
         let Some(open) = self.connecting.opened_mut() else { return };
         if k + 1 < first {
             if !open.has_base() {
                 // It lacks the base, too, and with it what the log has lost: that will come.
-                let period_ms = open.welcome.as_ref().map_or(RETRY_MS, |welcome| welcome.period_ms);
+                let period_ms = open.welcome.as_ref().map_or(retry_ms, |welcome| welcome.period_ms);
                 return self.on_wait(period_ms, true);
             }
             self.report(Report::Lost { k });
             return self.fail();
         }
-        let until = open.missing.filter(|(last, _)| *last == k).map(|(_, at)| at + RETRY_MS * 1000);
+        let until = open.missing.filter(|(last, _)| *last == k).map(|(_, at)| at + retry_ms * 1000);
         if until.is_some_and(|until| now_us < until) {
             open.retry_at_us = until;
             return;

@@ -300,5 +300,10 @@ pub(crate) fn unique_of(body: &Body) -> Bytes {
 }
 
 fn config(rng: &mut Rng) -> Config {
-    Config { endpoints: crate::world::REGIONS, seed: rng.u64(..), token: Bytes::new() }
+    Config {
+        endpoints: crate::world::REGIONS,
+        seed: rng.u64(..),
+        token: Bytes::new(),
+        timing: Timing::DEFAULT,
+    }
 }

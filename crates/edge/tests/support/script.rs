@@ -44,8 +44,10 @@ pub(crate) fn set(text: &str) -> OperationKind {
     OperationKind::Set(Bytes::copy_from_slice(text.as_bytes()))
 }
 
+pub(crate) const TIMING: Timing = Timing::DEFAULT;
+
 fn config() -> Config {
-    Config { endpoints: 3, seed: 42, token: Bytes::from_static(b"token") }
+    Config { endpoints: 3, seed: 42, token: Bytes::from_static(b"token"), timing: TIMING }
 }
 
 impl Script {

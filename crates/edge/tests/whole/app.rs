@@ -4,7 +4,7 @@ use crate::whole::region::Regions;
 use bytes::Bytes;
 use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};
-use tidemark_edge::client::{Client, Config, Effect, Event, Report};
+use tidemark_edge::client::{Client, Config, Effect, Event, Report, Timing};
 use tidemark_edge::durable::{Durable, Row};
 use tidemark_edge::frames::{Base, OperationKind, Secret, Value};
 use tidemark_edge::gateway::{ConnectionId, Output};
@@ -57,7 +57,15 @@ fn number(value: &Value) -> u64 {
 }
 
 fn client(disk: Durable, dcs: u8, rng: &mut Rng) -> Client {
-    Client::new(disk, Config { endpoints: usize::from(dcs), seed: rng.u64(..), token: Bytes::new() })
+    Client::new(
+        disk,
+        Config {
+            endpoints: usize::from(dcs),
+            seed: rng.u64(..),
+            token: Bytes::new(),
+            timing: Timing::DEFAULT,
+        },
+    )
 }
 
 impl App {

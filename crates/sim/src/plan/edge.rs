@@ -7,6 +7,7 @@ use crate::rng::{Draw, Rng, Stream, mix, stream};
 use crate::typed::{Family, call};
 use std::collections::BTreeSet;
 use tidemark_core::{DcId, Key, Micros, Op, Verb};
+use tidemark_edge::client::Timing;
 
 /// One edge client.
 #[derive(Clone, Debug)]
@@ -84,8 +85,9 @@ pub(crate) fn retain_us(plan: &Plan) -> Micros {
         Trouble::Jump { by_us, .. } => by_us.unsigned_abs(),
         _ => 0,
     });
-    // What follows when everything has healed takes about as long again.
-    let apart = 2 * (offset + drift * 4 * plan.end_us / 1_000_000) + jumps.sum::<Micros>();
+    // What follows when everything has healed takes about as long again, or as long as clients wait before they try again.
+    let ends_us = 4 * plan.end_us + 2 * patience_us(plan);
+    let apart = 2 * (offset + drift * ends_us / 1_000_000) + jumps.sum::<Micros>();
     let there = config.farthest_us() * (2 + config.wan_jitter_percent / 100);
     apart + [6, 12, 40][(mix(plan.seed, 30) % 3) as usize] * there
 }
@@ -94,6 +96,26 @@ pub(crate) fn retain_us(plan: &Plan) -> Micros {
 pub(crate) fn period_ms(plan: &Plan) -> u64 {
     let quarters = [1, 4, 12][(mix(plan.seed, 31) % 3) as usize];
     (plan.config.farthest_us() * quarters / 4_000).max(1)
+}
+
+/// How long clients wait for what: in most schedules as long beside delays as on the internet, in some the default, which is long there.
+pub(crate) fn timing(plan: &Plan) -> Timing {
+    if mix(plan.seed, 32).is_multiple_of(16) {
+        return Timing::DEFAULT;
+    }
+    let (far_ms, late_ms) = (plan.config.farthest_us() / 1_000 + 1, plan.config.slowest_us() / 1_000 + 1);
+    Timing {
+        backoff_min_ms: 2 * far_ms,
+        backoff_max_ms: 40 * far_ms,
+        welcome_within_ms: 4 * late_ms + 40 * far_ms,
+        retry_ms: 8 * far_ms,
+    }
+}
+
+/// The longest that a client which cannot go on waits until it tries again.
+pub(crate) fn patience_us(plan: &Plan) -> Micros {
+    let Timing { backoff_max_ms, welcome_within_ms, retry_ms, .. } = timing(plan);
+    1_000 * (backoff_max_ms + welcome_within_ms + retry_ms)
 }
 
 /// How many of a hundred operations of sessions are commands of data types at least, where there are edge clients: those are on their keys.

@@ -1,8 +1,10 @@
 //! Getting hold of the clients.
 
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::panic::{UnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Clients of ours that are not written in Rust.
@@ -11,15 +13,25 @@ pub(crate) const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cli
 /// One installation at a time.
 static BUSY: Mutex<()> = Mutex::new(());
 
-/// Runs a command to its end; what it printed.
+/// Runs a command to its end, and ends the processes that it leaves behind; what it printed. That goes through a file: a pipe would stay
+/// open for as long as one of those lives.
 ///
 /// # Panics
 /// If it fails, with everything that it said.
 pub(crate) fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
-    format!("{out}{err}")
+    let mut file = tempfile::tempfile().expect("a file");
+    let end = || file.try_clone().expect("another handle");
+    command.stdin(Stdio::null()).stdout(end()).stderr(end()).process_group(0);
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
+    let status = child.wait().expect("it ends");
+    let group = format!("-{}", child.id());
+    let kill = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    kill.expect("kill can be run"); // and fails if none is left
+    let mut said = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut said)).expect("what it said");
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(status.success(), "{command:?}: {status}\n{said}");
+    said
 }
 
 fn exists(program: &str, argument: &str) -> bool {

@@ -4,7 +4,7 @@ use super::super::Cluster;
 use super::super::clients::Reply;
 use super::super::process::User;
 use super::Happening;
-use crate::plan::edge::period_ms;
+use crate::plan::edge::{patience_us, period_ms, retain_us};
 use std::collections::BTreeMap;
 use tidemark_contract::cx::edge::shown;
 use tidemark_core::{Failure, Hlc, Outcome};
@@ -167,7 +167,9 @@ impl Cluster<'_> {
     /// How long it may take until clients have sent all and were told all, once regions have everything.
     pub(in super::super) fn edge_patience(&self) -> u64 {
         match self.edge {
-            Some(_) => 40 * 1_000 * period_ms(self.plan) + 6 * crate::plan::edge::retain_us(self.plan),
+            Some(_) => {
+                40 * 1_000 * period_ms(self.plan) + 6 * retain_us(self.plan) + 3 * patience_us(self.plan)
+            }
             None => 0,
         }
     }
