@@ -12,16 +12,23 @@ pub(crate) struct Clocks {
     plan: ClockPlan,
     /// The sum of all jumps so far.
     pub(crate) jumped_us: i64,
+    /// When they stop to drift.
+    steady_from: Micros,
 }
 
 impl Clocks {
     pub(crate) fn new(plan: ClockPlan) -> Self {
-        Self { plan, jumped_us: 0 }
+        Self { plan, jumped_us: 0, steady_from: Micros::MAX }
     }
 
     fn mono(&self, now: Micros) -> Micros {
-        let drift = now as i64 * self.plan.drift_ppm / 1_000_000;
+        let drift = now.min(self.steady_from) as i64 * self.plan.drift_ppm / 1_000_000;
         now.saturating_add_signed(drift)
+    }
+
+    /// They keep the time from now on.
+    pub(crate) fn stop_drifting(&mut self, now: Micros) {
+        self.steady_from = self.steady_from.min(now);
     }
 
     pub(crate) fn read(&self, now: Micros) -> Now {
@@ -34,6 +41,10 @@ impl Clocks {
     pub(crate) fn when(&self, mono: Micros, now: Micros) -> Micros {
         if self.plan.drift_ppm == 0 {
             return mono.max(now);
+        }
+        let turned = self.mono(self.steady_from);
+        if mono >= turned {
+            return (self.steady_from + (mono - turned)).max(now);
         }
         let rate = 1_000_000 + self.plan.drift_ppm;
         let mut at = (mono as i64 * 1_000_000 / rate).max(0) as u64;

@@ -85,9 +85,8 @@ pub(crate) fn retain_us(plan: &Plan) -> Micros {
         Trouble::Jump { by_us, .. } => by_us.unsigned_abs(),
         _ => 0,
     });
-    // What follows when everything has healed takes about as long again, or as long as clients wait before they try again.
-    let ends_us = 4 * plan.end_us + 2 * patience_us(plan);
-    let apart = 2 * (offset + drift * ends_us / 1_000_000) + jumps.sum::<Micros>();
+    // Everything heals some time after the last step.
+    let apart = 2 * (offset + drift * 4 * plan.end_us / 1_000_000) + jumps.sum::<Micros>();
     let there = config.farthest_us() * (2 + config.wan_jitter_percent / 100);
     apart + [6, 12, 40][(mix(plan.seed, 30) % 3) as usize] * there
 }

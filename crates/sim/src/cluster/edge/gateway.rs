@@ -5,6 +5,7 @@ use super::super::clients::Reply;
 use super::super::process::User;
 use super::Happening;
 use crate::plan::edge::{patience_us, period_ms, retain_us};
+use crate::trace::Happening as Line;
 use std::collections::BTreeMap;
 use tidemark_contract::cx::edge::shown;
 use tidemark_core::{Failure, Hlc, Outcome};
@@ -141,8 +142,13 @@ impl Cluster<'_> {
         let boots = place.boots;
         let answer = ask.answer(outcome, |found| shown(found, now));
         let answer = answer.unwrap_or_else(|| Answer::Failed(Failure::Refused("it cannot be read".into())));
-        if let (Ask::Accept(transaction), Answer::Accepted(what)) = (&ask, &answer) {
-            self.edge_accepts(transaction, what);
+        match (&ask, &answer) {
+            (Ask::Accept(transaction), Answer::Accepted(what)) => self.edge_accepts(transaction, what),
+            (Ask::Accept(transaction), Answer::Failed(why)) => {
+                let (k, h) = (transaction.k, transaction.h);
+                self.trace(|| Line::Trouble(format!("transaction {k} of an edge client at {h}: {why:?}")));
+            }
+            _ => {}
         }
         let after = self.edge_draw(self.plan.config.lan_us);
         self.edge_later(after, Happening::Answered(process, boots, id, Box::new(answer)));
