@@ -1,4 +1,4 @@
-//! Test programs, two at a time: some use the processor, and some wait for real processes to die and come back.
+//! Test programs, three at a time: some use the processor, and some wait for real processes to die and come back.
 
 use crate::run::{command, root};
 use anyhow::{Context, Result, bail};
@@ -14,10 +14,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How many programs run at the same time.
-const LANES: usize = 2;
+const LANES: usize = 3;
 
 /// Programs that mostly wait, the longest first: how many of their tests run at the same time. They begin before all others.
-const WAITING: &[(&str, usize)] = &[("torture", 4)];
+const WAITING: &[(&str, usize)] = &[("clients", 2), ("torture", 4)];
 
 /// A program that runs for longer hangs: several times as long as the longest takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(25 * 60);

@@ -43,6 +43,8 @@ pub struct Settings {
     pub name: Bytes,
     /// How often it looks for a new base, in milliseconds: so often, at most, clients are sent ticks.
     pub period_ms: u64,
+    /// How often a client whose keys do not change is told of a new base, in milliseconds.
+    pub idle_ms: u64,
     /// How long a transaction can be accepted, in milliseconds.
     pub retain_ms: u64,
     /// What a client's Hello has to carry, if anything.

@@ -27,8 +27,15 @@ struct Region {
 impl Region {
     fn new() -> Self {
         let name = Bytes::from_static(b"eu");
-        let settings =
-            Settings { region: 0, regions: 1, name, period_ms: 200, retain_ms: 60_000, token: None };
+        let settings = Settings {
+            region: 0,
+            regions: 1,
+            name,
+            period_ms: 200,
+            idle_ms: 5_000,
+            retain_ms: 60_000,
+            token: None,
+        };
         Self {
             gateway: Gateway::new(settings),
             now_us: NOON_US,

@@ -11,9 +11,6 @@ use tidemark_core::{Guard, guard_of};
 /// So many keys are read at a time.
 const KEYS_A_READ: usize = 512;
 
-/// A client whose keys do not change is told of a new base so often.
-pub(super) const IDLE_US: u64 = 5_000_000;
-
 /// A key that somebody watches.
 pub(super) struct Watched {
     /// At the channel's base, once it is known.
@@ -233,7 +230,8 @@ impl Gateway {
                 updates.extend(reference.map(|reference| Update { reference, change: change.clone() }));
             }
         }
-        let idle = channel.ticked.iter().take_while(|(ticked_us, _)| ticked_us + IDLE_US <= self.now_us);
+        let idle_us = self.settings.idle_ms * 1000;
+        let idle = channel.ticked.iter().take_while(|(ticked_us, _)| ticked_us + idle_us <= self.now_us);
         let others = channel.opening.iter().chain(&channel.asking).chain(idle.map(|(_, id)| id));
         for id in others.filter(|_| moves) {
             told.entry(*id).or_default();
@@ -246,7 +244,7 @@ impl Gateway {
         let Some(connection) = self.connections.get(&id) else { return };
         updates.sort_unstable_by_key(|update| update.reference);
         let guard = self.guard(regions, connection);
-        let due = connection.asks || self.now_us >= connection.ticked_us + IDLE_US;
+        let due = connection.asks || self.now_us >= connection.ticked_us + self.settings.idle_ms * 1000;
         if !updates.is_empty() || guard.k != connection.in_base || due {
             self.send_tick(id, regions, guard, updates);
         }

@@ -90,7 +90,7 @@ impl Gateway {
             head: guard.k,
             check,
             // A quiet client is sent a tick four times as seldom.
-            period_ms: settings.period_ms.max(super::channel::IDLE_US / 4_000),
+            period_ms: settings.period_ms.max(settings.idle_ms / 4),
             retain_ms: settings.retain_ms,
             covered,
             name: settings.name.clone(),

@@ -29,6 +29,7 @@ fn gateway(dc: u8, dcs: u8) -> Gateway {
         regions: dcs,
         name: Bytes::from(format!("region {dc}")),
         period_ms: 20,
+        idle_ms: 5_000,
         retain_ms: RETAIN_US / 1000,
         token: None,
     })

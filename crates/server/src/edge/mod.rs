@@ -17,6 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 /// How often a gateway looks for a new base, in milliseconds.
 const PERIOD_MS: u64 = 200;
 
+/// How often a client whose keys do not change is told of one, in milliseconds.
+const IDLE_MS: u64 = 5_000;
+
 /// So many questions wait for the data thread.
 const QUESTIONS: usize = 4096;
 
@@ -38,6 +41,7 @@ pub(crate) fn start(shard: &Rc<Shard>, listener: TcpListener) -> Result<Edge, Se
             regions: config.cluster.topology.dcs as u8,
             name: Bytes::from(config.cluster.regions[dc.index()].clone()),
             period_ms: PERIOD_MS,
+            idle_ms: IDLE_MS,
             retain_ms: params.get("edge_retain_us").and_then(serde_json::Value::as_u64).unwrap_or_default()
                 / 1000,
             token: config.requirepass.clone().map(Bytes::from),

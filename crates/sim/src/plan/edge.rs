@@ -97,9 +97,19 @@ pub(crate) fn period_ms(plan: &Plan) -> u64 {
     (plan.config.farthest_us() * quarters / 4_000).max(1)
 }
 
-/// How long clients wait for what: in most schedules as long beside delays as on the internet, in some the default, which is long there.
+/// How often gateways tell a client whose keys do not change of a new base, in milliseconds.
+pub(crate) fn idle_ms(plan: &Plan) -> u64 {
+    if is_patient(plan) { 5_000 } else { 4 * period_ms(plan) }
+}
+
+/// Whether clients and gateways wait for as long as they do on the internet, which is long beside the delays of schedules.
+fn is_patient(plan: &Plan) -> bool {
+    mix(plan.seed, 32).is_multiple_of(16)
+}
+
+/// How long clients wait for what: in most schedules as long beside delays as on the internet.
 pub(crate) fn timing(plan: &Plan) -> Timing {
-    if mix(plan.seed, 32).is_multiple_of(16) {
+    if is_patient(plan) {
         return Timing::DEFAULT;
     }
     let (far_ms, late_ms) = (plan.config.farthest_us() / 1_000 + 1, plan.config.slowest_us() / 1_000 + 1);

@@ -4,7 +4,7 @@ use super::super::Cluster;
 use super::super::clients::Reply;
 use super::super::process::User;
 use super::Happening;
-use crate::plan::edge::{patience_us, period_ms, retain_us};
+use crate::plan::edge::{idle_ms, patience_us, period_ms, retain_us};
 use crate::trace::Happening as Line;
 use std::collections::BTreeMap;
 use tidemark_contract::cx::edge::shown;
@@ -38,6 +38,7 @@ impl Cluster<'_> {
             regions: dcs as u8,
             name: dc.to_string().into(),
             period_ms: period_ms(self.plan),
+            idle_ms: idle_ms(self.plan),
             retain_ms: retain_us.unwrap_or_default() / 1_000,
             token: None,
         };
@@ -174,7 +175,10 @@ impl Cluster<'_> {
     pub(in super::super) fn edge_patience(&self) -> u64 {
         match self.edge {
             Some(_) => {
-                40 * 1_000 * period_ms(self.plan) + 6 * retain_us(self.plan) + 3 * patience_us(self.plan)
+                40_000 * period_ms(self.plan)
+                    + 3_000 * idle_ms(self.plan)
+                    + 6 * retain_us(self.plan)
+                    + 3 * patience_us(self.plan)
             }
             None => 0,
         }
