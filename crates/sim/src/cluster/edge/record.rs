@@ -38,7 +38,7 @@ struct Record {
     asked: Option<Stamp>,
     /// When it counted for its client at first, and which of its operations were left out since: the client has seen them overwritten.
     first: Hlc,
-    left_out: Vec<Key>,
+    left_out: Vec<usize>,
     /// It was acknowledged, and its client can still send it.
     sure: bool,
 }
@@ -64,8 +64,8 @@ impl Records {
     /// An operation of a client's transaction, by its place among those that were sent.
     pub(super) fn operation(&self, client: usize, k: u64, place: usize) -> Option<Op> {
         let record = self.all.iter().rev().find(|record| record.client == client && record.k == k)?;
-        let sent = |op: &&Op| register(op).is_none_or(|register| !record.left_out.contains(&register));
-        record.ops.iter().filter(sent).nth(place).cloned()
+        let mut sent = (0..record.ops.len()).filter(|at| !record.left_out.contains(at));
+        Some(record.ops[sent.nth(place)?].clone())
     }
 }
 
@@ -263,28 +263,37 @@ impl Cluster<'_> {
     pub(super) fn edge_sends_to_region(&mut self, transaction: &EdgeTransaction) {
         let stamp = transaction.stamp();
         let Some(record) = self.edge_record_of(transaction) else { return };
+        if record.asked.is_some_and(|asked| asked.ts > stamp.ts) {
+            return; // a frame with an earlier time was late
+        }
         record.asked = Some(stamp);
         let done = |op: &Op| {
             let Op::Put { key, update } = op else { return false };
             let same = |other: &Update| written(other) == written(update);
             transaction.updates.iter().any(|(of, all)| of == key && all.iter().any(|(_, other)| same(other)))
         };
-        record.left_out = record.ops.iter().filter(|op| !done(op)).filter_map(register).collect();
+        record.left_out = (0..record.ops.len()).filter(|at| !done(&record.ops[*at])).collect();
     }
 
     /// A region has taken a transaction, or knows it.
     pub(super) fn edge_accepts(&mut self, transaction: &EdgeTransaction, what: &Acceptance) {
         self.trace(|| {
             let (k, h) = (transaction.k, transaction.h);
-            Line::Trouble(format!("transaction {k} of an edge client at {h}: {what:?}"))
+            let of = |(key, updates): &(Key, Vec<(u32, Update)>)| {
+                let written = updates.iter().filter_map(|(_, update)| written(update));
+                format!("{key} {:?}", written.collect::<Vec<_>>())
+            };
+            let all: Vec<String> = transaction.updates.iter().map(of).collect();
+            Line::Trouble(format!("transaction {k} of an edge client at {h}, {}: {what:?}", all.join(", ")))
         });
         let taken = match what {
             Acceptance::Taken(_) => true,
             Acceptance::Known => false,
             _ => return,
         };
-        let stamp = transaction.stamp();
         let Some(record) = self.edge_record_of(transaction) else { return };
+        // A region knows a transaction by its number: a late frame may have a time that nobody took it with.
+        let stamp = if taken { transaction.stamp() } else { record.asked.unwrap_or(transaction.stamp()) };
         let before = record.stamp.replace(stamp);
         match before {
             None => self.stats.edge += u64::from(taken),
@@ -319,13 +328,15 @@ impl Cluster<'_> {
             let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
             let stamp = record.stamp.or(record.asked.filter(|_| arrived));
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
+            let left_out: Vec<Key> =
+                record.left_out.iter().filter_map(|at| register(&record.ops[*at])).collect();
             for event in &mut self.history.events[record.events.clone()] {
                 if let Action::Write { version, key, .. } = &mut event.action {
                     // What was left out lost to what its client had seen, and was above the client's own before.
                     let before = last.entry((record.client, key.clone())).or_default();
                     let ts = record.first.max(before.next());
                     let lost = || Stamp { ts, origin: DcId::EDGE, seq: record.client as u32 };
-                    let left_out = record.left_out.contains(key);
+                    let left_out = left_out.contains(key);
                     (event.fate, *version) = (fate, stamp.map(|stamp| if left_out { lost() } else { stamp }));
                     *before = version.map_or(*before, |version| version.ts);
                 }
