@@ -1,8 +1,8 @@
-//! The gateway, step by step: whom it tells of a new base.
+//! The gateway, step by step: whom it tells of a new base, and what of answers to transactions.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use tidemark_core::{Guard, Hlc};
+use tidemark_core::{Acceptance, Guard, Hlc};
 use tidemark_edge::frames::*;
 use tidemark_edge::gateway::*;
 
@@ -18,6 +18,9 @@ struct Region {
     clients: BTreeMap<ConnectionId, ClientLink>,
     /// How many keys were read.
     read: usize,
+    /// How far it says that it has a client's transactions, and the server that takes them says it.
+    guard: Guard,
+    missing: u64,
     /// What is not answered for now, and the answers as of when it was asked.
     holds: fn(&Ask) -> bool,
     held: Vec<(AskId, Answer)>,
@@ -43,6 +46,8 @@ impl Region {
             changed: Vec::new(),
             clients: BTreeMap::new(),
             read: 0,
+            guard: Guard::default(),
+            missing: 0,
             holds: |_| false,
             held: Vec::new(),
             received: Vec::new(),
@@ -80,7 +85,7 @@ impl Region {
     fn answer(&mut self, ask: Ask) -> Answer {
         match ask {
             Ask::Bases => Answer::Bases(vec![self.base()], vec![self.base()]),
-            Ask::Guard(_) => Answer::Guard(Guard::default()),
+            Ask::Guard(_) => Answer::Guard(self.guard),
             Ask::Changed(..) => Answer::Changed(Some(std::mem::take(&mut self.changed))),
             Ask::Read(_, keys) => {
                 self.read += keys.len();
@@ -88,7 +93,7 @@ impl Region {
                     keys.iter().map(|key| self.values.get(key).cloned().unwrap_or_default()).collect(),
                 )
             }
-            Ask::Accept(_) => panic!("nobody writes"),
+            Ask::Accept(_) => Answer::Accepted(Acceptance::Missing(self.missing)),
         }
     }
 
@@ -231,4 +236,36 @@ fn a_channel_takes_no_answer_to_what_was_read_for_the_one_before() {
     region.gateway.answered(id, answer, region.now_us);
     region.settle();
     assert_eq!(region.ticked(2), Some(vec![0]));
+}
+
+/// The server that takes transactions had restarted and did not know yet that it had what is in its client's base: the client took it that it
+/// was lost (seed 1671).
+#[test]
+fn a_server_that_knows_less_than_its_clients_base_is_waited_for() {
+    let mut region = Region::new();
+    region.clients.insert(1, ClientLink::default());
+    region.gateway.opened(1);
+    region.guard = Guard { k: 3, ..Guard::default() };
+    let (secret, base) = (Secret([1; 32]), region.base());
+    region.send(
+        1,
+        &ToGateway::Hello(Hello {
+            secret,
+            regions: 1,
+            base,
+            in_base: 3,
+            first: 4,
+            check: [0; 8],
+            token: Bytes::new(),
+        }),
+    );
+    region.send(1, &ToGateway::Sync);
+    region.told(1);
+    for (missing, told) in [(2, ToClient::Behind { wait_ms: 100 }), (3, ToClient::Missing { k: 3 })] {
+        region.missing = missing;
+        let operation = Operation { key: "a".into(), kind: OperationKind::Add(1) };
+        let body = Body { k: 4, h_us: NOON_US, dep: Base(Vec::new()), operations: vec![operation] };
+        region.send(1, &ToGateway::Transfer { sent_before: false, body });
+        assert_eq!(region.told(1), [told]);
+    }
 }

@@ -38,11 +38,8 @@ impl Gateway {
                 continue;
             }
             if head.k + 1 < hello.first {
-                // What the client has in its base is not here yet.
                 connection.queue.clear();
-                let client = connection.client;
-                self.ask(Why::Catch(id), Ask::Guard(client));
-                return self.send(id, &ToClient::Behind { wait_ms: AGAIN_MS });
+                return self.lacks_base(id);
             }
             if body.k > head.k + 1 {
                 connection.queue.clear();
@@ -67,6 +64,14 @@ impl Gateway {
         self.transfer(id);
     }
 
+    /// What the client has in its base is not where its transactions are taken: the region, or after a restart that server, does not know yet that
+    /// it has it.
+    fn lacks_base(&mut self, id: ConnectionId) {
+        let Some(client) = self.connections.get(&id).map(|connection| connection.client) else { return };
+        self.ask(Why::Catch(id), Ask::Guard(client));
+        self.send(id, &ToClient::Behind { wait_ms: AGAIN_MS });
+    }
+
     /// The region has answered to a transaction.
     pub(super) fn accepted(&mut self, id: ConnectionId, answer: Answer) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
@@ -79,6 +84,8 @@ impl Gateway {
             // It may have been accepted, or will be.
             _ => Acceptance::Behind,
         };
+        let first = connection.hello.as_ref().map_or(1, |hello| hello.first);
+        let in_base = connection.in_base.max(first - 1);
         connection.forked = matches!(accepted, Acceptance::Forked(_));
         if accepted == Acceptance::Retime {
             connection.retimed = Some((k, h_us));
@@ -102,6 +109,7 @@ impl Gateway {
                 self.send(id, &ToClient::Ack { k });
             }
             Acceptance::Known => self.send(id, &ToClient::Ack { k }),
+            Acceptance::Missing(k) if k < in_base => self.lacks_base(id),
             Acceptance::Missing(k) => self.send(id, &ToClient::Missing { k }),
             Acceptance::Forked(k) => self.send(id, &ToClient::Forked { k }),
             Acceptance::Later(us) => {
