@@ -10,6 +10,7 @@ use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
@@ -86,6 +87,8 @@ pub(super) struct Process {
     pub(super) full: bool,
     /// A failure of its disk was injected in this start, or before it.
     pub(super) injected: bool,
+    /// How long a real processor has worked for it, if that is measured.
+    pub(super) worked: Option<Duration>,
 }
 
 impl Process {
@@ -115,6 +118,7 @@ impl Process {
             lag_us: 0,
             full: false,
             injected: false,
+            worked: None,
             cluster,
         }
     }
@@ -130,6 +134,16 @@ impl Process {
             self.ends.resize(at + 1, None);
         }
         self.ends[at] = end;
+    }
+
+    /// Does something for it, and measures how long that takes if anybody asks.
+    #[inline]
+    pub(super) fn work<T>(worked: &mut Option<Duration>, what: impl FnOnce() -> T) -> T {
+        let Some(worked) = worked else { return what() };
+        let began = Instant::now();
+        let done = what();
+        *worked += began.elapsed();
+        done
     }
 
     /// Everything of this start is gone.
@@ -187,6 +201,7 @@ impl Cluster<'_> {
             Ok(node) => {
                 process.node = Some(node);
                 self.edge_boots(at);
+                self.crowd_boots(at);
                 if again {
                     let name = self.name_of(at);
                     self.trace(|| Happening::Trouble(format!("{name} is up again")));
@@ -253,6 +268,7 @@ impl Cluster<'_> {
         self.break_connections_of(at, ending);
         self.disconnect_clients_of(at);
         self.edge_process_ends(at);
+        self.crowd_process_ends(at);
     }
 
     /// What a node has counted that concerns the run. REQUIRES: once for each of its starts.
