@@ -36,6 +36,9 @@ const SETTLE_US: Micros = 1_000_000;
 /// Clients come within this time.
 const SPREAD_US: Micros = 2_000_000;
 
+/// When clients come again whom their data centre has turned away after it was down.
+const COME_AGAIN_US: Micros = 3_000_000;
+
 /// What the run goes on to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -51,6 +54,8 @@ pub(super) enum Phase {
     Fails,
     /// It returns.
     Returns,
+    /// Its clients go back to it.
+    GoBack,
     /// It is over.
     End,
 }
@@ -194,6 +199,7 @@ impl Cluster<'_> {
             Phase::Churn => self.crowd_churns(),
             Phase::Fails => self.crowd_dc_fails(),
             Phase::Returns => self.crowd_dc_returns(),
+            Phase::GoBack => self.crowd_goes_back(),
             Phase::End => {
                 self.crowd_notes_work(1);
                 self.crowd_sample();
@@ -319,10 +325,17 @@ impl Cluster<'_> {
             self.processes[at].kept_down -= 1;
             self.boot(at);
         }
+        self.crowd_goes_back();
+    }
+
+    /// Clients of the data centre that was down go back to it. It may still be behind, and turn some away: these come again.
+    fn crowd_goes_back(&mut self) {
+        let Some(dc) = self.crowd_down() else { return };
         let Some(world) = &self.crowd else { return };
         let its = |number: &usize| world.users[*number].dc == dc;
         let users: Vec<usize> = (world.first..world.users.len()).filter(its).collect();
         users.into_iter().for_each(|number| self.user_returns(number));
+        self.crowd_later(COME_AGAIN_US, Happening::Phase(Phase::GoBack));
     }
 
     /// A process has started.
