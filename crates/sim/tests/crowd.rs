@@ -132,13 +132,16 @@ fn clients_that_are_gone_leave_a_guard_and_nothing_else() {
     let guards = (last.committers - first.committers) as u64;
     assert!(last.keys >= first.keys + guards, "{first:?} {last:?}");
     assert_eq!(number(&watched, "guards"), last.committers as f64);
+    // 200 users have five friends each, of which a name has six letters at least.
+    assert!(last.filled >= 200 * 5 * 6 && last.filled == first.filled && last.grown > first.grown);
+    assert_eq!(number(&watched, "database_bytes"), (last.bytes + last.filled + last.grown) as f64);
     assert_eq!(number(&watched, "lost"), 0.0);
 }
 
 /// Reference: figure 9.
 #[test]
 fn when_a_data_centre_is_down_clients_go_on_in_another_one() {
-    let down = Down { dc: 0, from_us: 15_000_000, until_us: 30_000_000 };
+    let down = Down { dc: 0, from_us: 15_000_000, until_us: 30_000_000, back_us: 31_000_000 };
     let watched =
         played(&Crowd { down: Some(down), told: 12, measure_us: 40_000_000, rate: 120.0, ..plain() });
     // Every third client is of the data centre that fails.
@@ -203,7 +206,7 @@ fn what_cannot_be_is_refused() {
     assert!(refused(Crowd { rate: 0.0, ..plain() }).contains("rate"));
     assert!(refused(Crowd { idle_dcs: vec![0, 1, 2], ..plain() }).contains("no data centre is left"));
     assert!(refused(Crowd { workload: workload("ycsb-e", &[]), ..plain() }).contains("without inserts"));
-    let down = Some(Down { dc: 3, from_us: 0, until_us: 1 });
+    let down = Some(Down { dc: 3, from_us: 0, until_us: 1, back_us: 1 });
     assert!(refused(Crowd { down, ..plain() }).contains("what is down"));
     let other = crowd(by_name("cure").unwrap(), &plain()).unwrap_err();
     assert!(other.contains("no edge clients"), "{other}");

@@ -104,6 +104,8 @@ pub(crate) struct Meter {
     committers: HashSet<usize>,
     /// When which client committed, of the last while.
     commits: VecDeque<(Micros, usize)>,
+    /// Bytes of fields and members that the store was filled with.
+    pub(crate) filled: u64,
     /// Bytes of members that were added to sets: they stay.
     pub(crate) grown: u64,
     pub(crate) samples: Vec<Sample>,
@@ -142,6 +144,7 @@ impl Meter {
             bloated: HashSet::new(),
             committers: HashSet::new(),
             commits: VecDeque::new(),
+            filled: 0,
             grown: 0,
             samples: Vec::new(),
             answered: Vec::new(),

@@ -45,8 +45,10 @@ pub struct Down {
     pub dc: usize,
     /// From when, after the clients began.
     pub from_us: Micros,
-    /// Until when. Its clients then go back to it.
+    /// Until when.
     pub until_us: Micros,
+    /// When its clients go back to it: not before that.
+    pub back_us: Micros,
 }
 
 /// What sockets of clients cost a real processor, which the simulator has not: in nanoseconds.
@@ -155,9 +157,14 @@ impl Crowd {
         if self.busy_dcs().is_empty() {
             return Err("no data centre is left that has clients".into());
         }
-        let down = |down: Down| down.dc < self.dcs() && down.from_us < down.until_us && self.dcs() > 1;
+        let down = |down: Down| {
+            down.dc < self.dcs()
+                && down.from_us < down.until_us
+                && down.until_us <= down.back_us
+                && self.dcs() > 1
+        };
         if !self.down.is_none_or(down) {
-            return Err("what is down is one of several data centres, and for some time".into());
+            return Err("what is down is one of several data centres, for some time, and clients come back after that".into());
         }
         self.workload.validate_objects().map_err(|error| error.to_string())?;
         let fits = self.workload.validate_for(self.partitions);

@@ -38,8 +38,10 @@ pub struct Sample {
     pub keys: u64,
     /// Versions.
     pub versions: u64,
-    /// Bytes of keys and values.
+    /// Bytes of keys, of registers, and of versions that are not folded.
     pub bytes: u64,
+    /// Bytes of fields and members that there were at first.
+    pub filled: u64,
     /// Bytes of members that clients have added to sets so far.
     pub grown: u64,
     /// Entries of counters that would protect themselves from repetitions: one for each client that has added to each.
@@ -58,6 +60,7 @@ impl Sample {
             ("stored_versions", self.versions.into()),
             ("stored_bytes", self.bytes.into()),
             ("grown_bytes", self.grown.into()),
+            ("database_bytes", (self.bytes + self.filled + self.grown).into()),
             ("bloated_entries", self.bloated.into()),
             ("bloated_bytes", (self.bloated as u64 * BLOATED_ENTRY_BYTES).into()),
         ];

@@ -148,11 +148,12 @@ fn crowd(settings: &Settings<'_>, told: usize) -> anyhow::Result<Crowd> {
     };
     let us = |ms: f64| (ms * 1_000.0) as u64;
     let down = match settings.number("down_dc")? {
-        Some(dc) => Some(Down {
-            dc: dc as usize,
-            from_us: settings.ms("down_from_ms", 33_000.0)?,
-            until_us: settings.ms("down_until_ms", 64_000.0)?,
-        }),
+        Some(dc) => {
+            let (dc, from_us) = (dc as usize, settings.ms("down_from_ms", 33_000.0)?);
+            let until_us = settings.ms("down_until_ms", 64_000.0)?;
+            let back_us = settings.ms("down_back_ms", until_us as f64 / 1e3)?;
+            Some(Down { dc, from_us, until_us, back_us })
+        }
         None => None,
     };
     Ok(Crowd {

@@ -6,7 +6,7 @@ use super::gateway::Purpose;
 use crate::crowd::Crowd;
 use crate::outcome::ProblemKind;
 use std::sync::Arc;
-use tidemark_core::{Op, Outcome};
+use tidemark_core::{Op, Outcome, Update};
 use tidemark_workload::KeySpace;
 
 /// So many writes are under way in each data centre.
@@ -36,6 +36,10 @@ impl Cluster<'_> {
         let servers = self.servers;
         let Some(world) = &mut self.crowd else { return };
         let Some(op) = world.loading.ops.next() else { return };
+        // What a node tells of its size has no elements of data types that are folded.
+        if let Op::Put { update: Update { command: Some(command), .. }, .. } = &op {
+            world.meter.filled += command.args.iter().map(|word| word.len() as u64).sum::<u64>();
+        }
         world.loading.under_way += 1;
         world.loading.next = (world.loading.next + 1) % servers;
         let process = world.loading.next;

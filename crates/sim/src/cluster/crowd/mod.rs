@@ -234,6 +234,7 @@ impl Cluster<'_> {
         if let Some(down) = what.down {
             self.crowd_later(down.from_us, Happening::Phase(Phase::Fails));
             self.crowd_later(down.until_us, Happening::Phase(Phase::Returns));
+            self.crowd_later(down.back_us, Happening::Phase(Phase::GoBack));
         }
     }
 
@@ -299,6 +300,7 @@ impl Cluster<'_> {
             keys: all.keys,
             versions: all.versions,
             bytes: all.bytes,
+            filled: meter.filled,
             grown: meter.grown,
             bloated,
         });
@@ -317,7 +319,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// It is back, and its clients go back to it.
+    /// It is back.
     fn crowd_dc_returns(&mut self) {
         let Some(dc) = self.crowd_down() else { return };
         let there: Vec<usize> = (0..self.servers).filter(|at| self.processes[*at].dc.index() == dc).collect();
@@ -325,7 +327,6 @@ impl Cluster<'_> {
             self.processes[at].kept_down -= 1;
             self.boot(at);
         }
-        self.crowd_goes_back();
     }
 
     /// Clients of the data centre that was down go back to it. It may still be behind, and turn some away: these come again.
