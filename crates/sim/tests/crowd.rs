@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tidemark_core::Micros;
 use tidemark_registry::by_name;
-use tidemark_sim::{Answered, Crowd, Down, Mode, Sockets, Watched, crowd};
+use tidemark_sim::{Answered, Crowd, Down, Mode, Watched, Work, crowd};
 use tidemark_workload::Workload;
 
 const EUROPE_VIRGINIA_OREGON_US: [[Micros; 3]; 3] =
@@ -184,8 +186,13 @@ fn only_what_fewer_than_k_data_centres_have_makes_a_read_stale() {
 
 #[test]
 fn the_work_of_nodes_and_gateways_is_measured_if_asked_for() {
-    let sockets = Some(Sockets { read_ns: 1_000.0, write_ns: 2_000.0 });
-    let short = Crowd { measure_us: 5_000_000, work: sockets, ..plain() };
+    // Its hand moves by a microsecond whenever somebody looks.
+    fn clock() -> Duration {
+        static LOOKS: AtomicU64 = AtomicU64::new(0);
+        Duration::from_micros(LOOKS.fetch_add(1, Ordering::Relaxed))
+    }
+    let work = Some(Work { clock, read_ns: 1_000.0, write_ns: 2_000.0 });
+    let short = Crowd { measure_us: 5_000_000, work, ..plain() };
     let (cached, server) = (played(&short), played(&Crowd { mode: Mode::ServerOnly, ..short }));
     for watched in [&cached, &server] {
         let (all, node) = (number(watched, "cpu_us"), number(watched, "node_us"));

@@ -69,18 +69,7 @@ impl Workload {
                 }
                 one("scan-length", u64::from(*scan_length))?;
             }
-            Pattern::Social { friends, .. } => {
-                let (shares, sum) = self.pattern.social_shares();
-                shares.iter().try_for_each(|(setting, value)| share(setting, *value))?;
-                if (sum - 1.0).abs() > 1e-6 {
-                    let names = "read-wall, see-friends, message, post-status and add-friend";
-                    return Err(self.bad("read-wall", format!("{names} sum to {sum}, not to 1")));
-                }
-                let users = self.keys / crate::social::OBJECTS;
-                if !(1..users).contains(&u64::from(*friends)) {
-                    return Err(self.bad("friends", format!("1 or more, and fewer than the {users} users")));
-                }
-            }
+            Pattern::Social { friends, .. } => self.validate_social(*friends, share)?,
             Pattern::Transactions { write_share, span } => {
                 share("write-share", *write_share)?;
                 one("span", *span as u64)?;
@@ -101,6 +90,24 @@ impl Workload {
             Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate { .. } => {}
         }
         self.validate_choice()
+    }
+
+    fn validate_social(
+        &self,
+        friends: u32,
+        share: impl Fn(&str, f64) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let (shares, sum) = self.pattern.social_shares();
+        shares.iter().try_for_each(|(setting, value)| share(setting, *value))?;
+        if (sum - 1.0).abs() > 1e-6 {
+            let names = "read-wall, see-friends, message, post-status and add-friend";
+            return Err(self.bad("read-wall", format!("{names} sum to {sum}, not to 1")));
+        }
+        let users = self.keys / crate::social::OBJECTS;
+        match (1..users).contains(&u64::from(friends)) {
+            true => Ok(()),
+            false => Err(self.bad("friends", format!("1 or more, and fewer than the {users} users"))),
+        }
     }
 
     /// Patterns that choose partitions need names that have one, and choose within it.

@@ -10,7 +10,7 @@ use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
@@ -42,6 +42,29 @@ impl Users {
             self.0.resize(session.slot() + 1, None);
         }
         self.0[session.slot()] = user;
+    }
+}
+
+/// How long a real processor has worked for something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Worked {
+    clock: fn() -> Duration,
+    pub(super) all: Duration,
+}
+
+impl Worked {
+    pub(super) fn by(clock: fn() -> Duration) -> Self {
+        Self { clock, all: Duration::ZERO }
+    }
+
+    /// Does something, and measures how long that takes if anybody asks.
+    #[inline]
+    pub(super) fn measure<T>(worked: &mut Option<Self>, what: impl FnOnce() -> T) -> T {
+        let Some(worked) = worked else { return what() };
+        let began = (worked.clock)();
+        let done = what();
+        worked.all += (worked.clock)() - began;
+        done
     }
 }
 
@@ -88,7 +111,7 @@ pub(super) struct Process {
     /// A failure of its disk was injected in this start, or before it.
     pub(super) injected: bool,
     /// How long a real processor has worked for it, if that is measured.
-    pub(super) worked: Option<Duration>,
+    pub(super) worked: Option<Worked>,
 }
 
 impl Process {
@@ -134,16 +157,6 @@ impl Process {
             self.ends.resize(at + 1, None);
         }
         self.ends[at] = end;
-    }
-
-    /// Does something for it, and measures how long that takes if anybody asks.
-    #[inline]
-    pub(super) fn work<T>(worked: &mut Option<Duration>, what: impl FnOnce() -> T) -> T {
-        let Some(worked) = worked else { return what() };
-        let began = Instant::now();
-        let done = what();
-        *worked += began.elapsed();
-        done
     }
 
     /// Everything of this start is gone.

@@ -43,7 +43,7 @@ pub(crate) struct Frames {
 
 /// What a real processor has worked.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct Used {
     pub(crate) nodes: Duration,
     pub(crate) gateways: Duration,
     /// Reads of sockets, and writes to them.
@@ -112,7 +112,7 @@ pub(crate) struct Meter {
     pub(crate) answered: Vec<Answered>,
     pub(crate) lost: u64,
     /// Before it counted, and in the end.
-    pub(crate) work: [Work; 2],
+    pub(crate) work: [Used; 2],
 }
 
 /// So long commits are remembered.
@@ -149,7 +149,7 @@ impl Meter {
             samples: Vec::new(),
             answered: Vec::new(),
             lost: 0,
-            work: [Work::default(); 2],
+            work: [Used::default(); 2],
         }
     }
 

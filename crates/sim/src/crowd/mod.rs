@@ -11,7 +11,7 @@ mod shares;
 mod watched;
 mod weigher;
 
-pub(crate) use meter::{Done, Meter, Stored, Work};
+pub(crate) use meter::{Done, Meter, Stored, Used};
 pub use watched::{Answered, Sample, Watched};
 pub(crate) use weigher::Weigher;
 
@@ -22,6 +22,7 @@ use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_contract::info::Transactions;
 use tidemark_core::Micros;
@@ -51,9 +52,11 @@ pub struct Down {
     pub back_us: Micros,
 }
 
-/// What sockets of clients cost a real processor, which the simulator has not: in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sockets {
+/// How the work of a real processor is measured, and what sockets of clients cost it, which the simulator has not: in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// How long the processor has worked for this thread so far. Time is an argument here, too.
+    pub clock: fn() -> Duration,
     /// To read what has arrived.
     pub read_ns: f64,
     /// To write what leaves.
@@ -113,7 +116,7 @@ pub struct Crowd {
     /// Of the first so many clients each transaction is told.
     pub told: usize,
     /// What a real processor works for nodes and gateways is measured. Nothing else should run then.
-    pub work: Option<Sockets>,
+    pub work: Option<Work>,
     /// What chance is drawn from.
     pub seed: u64,
 }

@@ -1,7 +1,7 @@
 //! What a crowd was like.
 
 use super::meter::{BLOATED_ENTRY_BYTES, GUARD_BYTES, Meter};
-use super::{Crowd, Sockets};
+use super::{Crowd, Work};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -128,8 +128,8 @@ impl Watched {
         }
         weights(&meter, &mut put);
         staleness(&meter, &mut put);
-        if let Some(sockets) = what.work {
-            work(&meter, sockets, what.dcs() * what.partitions, &mut put);
+        if let Some(costs) = what.work {
+            work(&meter, costs, what.dcs() * what.partitions, &mut put);
         }
         put("lost", meter.lost.into());
         let curves = named(&meter).filter(|(_, cdf)| cdf.count() > 0);
@@ -191,7 +191,7 @@ fn staleness(meter: &Meter, put: &mut impl FnMut(&str, Value)) {
 
 /// What a transaction costs, in microseconds of a processor, all nodes together; and how many a second they could take if each has a
 /// processor of its own, and all have as much to do.
-fn work(meter: &Meter, sockets: Sockets, nodes: usize, put: &mut impl FnMut(&str, Value)) {
+fn work(meter: &Meter, costs: Work, nodes: usize, put: &mut impl FnMut(&str, Value)) {
     let [before, after] = meter.work;
     let each = |us: f64| us / meter.all.count().max(1) as f64;
     let us = |before: Duration, after: Duration| (after - before).as_secs_f64() * 1e6;
@@ -199,7 +199,7 @@ fn work(meter: &Meter, sockets: Sockets, nodes: usize, put: &mut impl FnMut(&str
     let parts = [
         ("node_us", us(before.nodes, after.nodes)),
         ("gateway_us", us(before.gateways, after.gateways)),
-        ("socket_us", (reads * sockets.read_ns + writes * sockets.write_ns) / 1e3),
+        ("socket_us", (reads * costs.read_ns + writes * costs.write_ns) / 1e3),
     ];
     parts.iter().for_each(|(name, us)| put(name, each(*us).into()));
     let all = each(parts.iter().map(|(_, us)| us).sum());

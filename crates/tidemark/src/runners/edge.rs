@@ -2,9 +2,11 @@
 
 use super::settings::Settings;
 use anyhow::{anyhow, bail};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
+use std::time::Duration;
 use tidemark_experiments::{Point, Row, Runner};
-use tidemark_sim::{Calibration, Crowd, Down, Mode, Sockets, Watched};
+use tidemark_sim::{Calibration, Crowd, Down, Mode, Watched, Work};
 use tidemark_simulators::simulator;
 
 /// What clients see, and what passes: a row a point.
@@ -41,8 +43,8 @@ impl Runner for EdgeCapacity {
     fn run(&self, point: &Point<'_>, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         // A socket of a client is read and written to as those between servers are.
         let costs = self.calibration.costs;
-        let sockets = Sockets { read_ns: costs.arrival_ns, write_ns: costs.link_ns };
-        Ok(vec![played(point, 0, Some(sockets))?.row])
+        let work = Work { clock: worked, read_ns: costs.arrival_ns, write_ns: costs.link_ns };
+        Ok(vec![played(point, 0, Some(work))?.row])
     }
 
     fn parallel(&self) -> bool {
@@ -115,6 +117,12 @@ impl Runner for EdgeResponses {
     }
 }
 
+/// How long the processor has worked for this thread: others may run beside it.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
 fn row<const N: usize>(columns: [(&str, Value); N]) -> Row {
     columns.map(|(name, value)| (name.to_string(), value)).into()
 }
@@ -124,7 +132,7 @@ fn watched(point: &Point<'_>, told: usize) -> anyhow::Result<Watched> {
     played(point, told, None)
 }
 
-fn played(point: &Point<'_>, told: usize, work: Option<Sockets>) -> anyhow::Result<Watched> {
+fn played(point: &Point<'_>, told: usize, work: Option<Work>) -> anyhow::Result<Watched> {
     let settings = Settings::new(point);
     let crowd = Crowd { work, ..crowd(&settings, told)? };
     let protocol = settings.word("protocol")?.unwrap_or("tidemark");

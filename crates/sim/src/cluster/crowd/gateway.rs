@@ -2,11 +2,10 @@
 
 use super::super::Cluster;
 use super::super::clients::Reply;
-use super::super::process::{Process, User as Asker};
+use super::super::process::{User as Asker, Worked};
 use super::compare::Comparison;
 use super::{Happening, World};
 use std::collections::HashMap;
-use std::time::Duration;
 use tidemark_contract::cx::edge::shown;
 use tidemark_core::{Failure, Hlc, Micros, Op, Outcome};
 use tidemark_edge::gateway::{Answer, Ask, AskId, ConnectionId, Gateway, Output, Settings};
@@ -37,7 +36,7 @@ pub(super) struct Place {
     pub(super) idle: Vec<SessionId>,
     others: AskId,
     /// How long a real processor has worked for the gateway, if that is measured.
-    pub(super) worked: Option<Duration>,
+    pub(super) worked: Option<Worked>,
 }
 
 impl Cluster<'_> {
@@ -54,7 +53,7 @@ impl Cluster<'_> {
             token: None,
         });
         let period = world.what.period_us;
-        let worked = world.what.work.map(|_| Duration::ZERO);
+        let worked = world.what.work.map(|work| Worked::by(work.clock));
         let (asked, idle) = (HashMap::new(), Vec::new());
         world.places[process] = Some(Place { gateway, boots, asked, idle, others: OTHERS, worked });
         // Not all at once.
@@ -74,7 +73,7 @@ impl Cluster<'_> {
     pub(super) fn gateway_period(&mut self, process: usize, boots: u64) {
         let now_us = self.wall_us(process);
         let Some(place) = self.place(process, boots) else { return };
-        Process::work(&mut place.worked, || place.gateway.tick(now_us));
+        Worked::measure(&mut place.worked, || place.gateway.tick(now_us));
         self.gateway_serves(process);
         let period = self.crowd.as_ref().map_or(Micros::MAX, |world| world.what.period_us);
         self.crowd_later(period, Happening::Period(process, boots));
@@ -90,7 +89,7 @@ impl Cluster<'_> {
 
     pub(super) fn gateway_closes(&mut self, process: usize, boots: u64, line: ConnectionId) {
         if let Some(place) = self.place(process, boots) {
-            Process::work(&mut place.worked, || place.gateway.closed(line));
+            Worked::measure(&mut place.worked, || place.gateway.closed(line));
             self.gateway_serves(process);
         }
     }
@@ -101,7 +100,7 @@ impl Cluster<'_> {
             world.sockets.0 += 1;
         }
         if let Some(place) = self.place(process, boots) {
-            Process::work(&mut place.worked, || place.gateway.frame(line, frame, now_us));
+            Worked::measure(&mut place.worked, || place.gateway.frame(line, frame, now_us));
             self.gateway_serves(process);
         }
     }
@@ -176,7 +175,7 @@ impl Cluster<'_> {
         let Some(place) = self.crowd.as_mut().and_then(|world| world.places[process].as_mut()) else {
             return;
         };
-        let answer = Process::work(&mut place.worked, || ask.answer(outcome, |found| shown(found, now)));
+        let answer = Worked::measure(&mut place.worked, || ask.answer(outcome, |found| shown(found, now)));
         let answer = answer.unwrap_or_else(|| Answer::Failed(Failure::Refused("it cannot be read".into())));
         let boots = self.processes[process].boots;
         let after = self.crowd_draw(self.plan.config.lan_us);
@@ -186,7 +185,7 @@ impl Cluster<'_> {
     pub(super) fn gateway_answered(&mut self, process: usize, boots: u64, ask: AskId, answer: Answer) {
         let now_us = self.wall_us(process);
         let Some(place) = self.place(process, boots) else { return };
-        Process::work(&mut place.worked, || place.gateway.answered(ask, answer, now_us));
+        Worked::measure(&mut place.worked, || place.gateway.answered(ask, answer, now_us));
         self.gateway_serves(process);
     }
 }

@@ -9,8 +9,9 @@ mod loading;
 mod server_only;
 mod user;
 
+use super::process::Worked;
 use super::{Cluster, Event, Stage};
-use crate::crowd::{Crowd, Meter, Sample, Stored, Watched, Work};
+use crate::crowd::{Crowd, Meter, Sample, Stored, Used, Watched};
 use crate::outcome::ProblemKind;
 use crate::rng::{Rng, Stream, mix, stream};
 use compare::Comparison;
@@ -18,7 +19,6 @@ use gateway::{Place, Purpose};
 use lines::Line;
 use loading::Loading;
 use std::sync::Arc;
-use std::time::Duration;
 use tidemark_core::{Failure, Micros, Outcome};
 use tidemark_edge::client::Event as Heard;
 use tidemark_edge::gateway::{Answer, AskId, ConnectionId};
@@ -225,8 +225,8 @@ impl Cluster<'_> {
         self.crowd_adds();
         self.crowd_later(what.warm_up_us, Happening::Phase(Phase::Count));
         self.crowd_later(end - now, Happening::Phase(Phase::End));
-        if what.work.is_some() {
-            self.processes.iter_mut().for_each(|process| process.worked = Some(Duration::ZERO));
+        if let Some(work) = what.work {
+            self.processes.iter_mut().for_each(|process| process.worked = Some(Worked::by(work.clock)));
         }
         if let Some(every) = what.churn_us {
             self.crowd_later(every, Happening::Phase(Phase::Churn));
@@ -270,11 +270,12 @@ impl Cluster<'_> {
 
     /// Notes what a real processor has worked so far.
     fn crowd_notes_work(&mut self, at: usize) {
-        let nodes = self.processes.iter().filter_map(|process| process.worked).sum();
+        let nodes = self.processes.iter().filter_map(|process| process.worked).map(|worked| worked.all).sum();
         let Some(world) = &mut self.crowd else { return };
-        let gateways = world.places.iter().flatten().filter_map(|place| place.worked).sum();
+        let gateways =
+            world.places.iter().flatten().filter_map(|place| place.worked).map(|worked| worked.all).sum();
         let (reads, writes) = world.sockets;
-        world.meter.work[at] = Work { nodes, gateways, reads, writes };
+        world.meter.work[at] = Used { nodes, gateways, reads, writes };
     }
 
     /// Notes what the first data centre stores.
