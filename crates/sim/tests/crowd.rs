@@ -147,7 +147,7 @@ fn when_a_data_centre_is_down_clients_go_on_in_another_one() {
     let watched =
         played(&Crowd { down: Some(down), told: 12, measure_us: 40_000_000, rate: 120.0, ..plain() });
     // Every third client is of the data centre that fails.
-    let its = |client: usize| client % 3 == 0;
+    let its = |client: usize| client.is_multiple_of(3);
     let spans = [(2, 15, 0), (18, 30, 1), (36, 44, 0)];
     for (from, until, dc) in spans {
         let within = |at_us: Micros| (from * 1_000_000..until * 1_000_000).contains(&at_us);

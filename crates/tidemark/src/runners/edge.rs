@@ -193,3 +193,65 @@ fn crowd(settings: &Settings<'_>, told: usize) -> anyhow::Result<Crowd> {
         seed: settings.whole("seed", 1)? as u64,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibrate::kept;
+    use serde_json::json;
+
+    fn rows(runner: &dyn Runner, more: Value) -> anyhow::Result<Vec<Row>> {
+        let mut values = json!({
+            "dcs": 2, "rtt_ms": 80, "workload": "locality", "keys": 200, "locality_keys": 10, "clients": 6, "cache": 20,
+            "rate": 60, "client_rtt_ms": 70, "warm": true, "warm_up_ms": 3000, "measure_ms": 5000,
+        });
+        values.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let values: Row = serde_json::from_value(values).unwrap();
+        runner.run(&Point { values: &values, labels: &[] }, &|_| {})
+    }
+
+    #[test]
+    fn a_distribution_and_single_transactions_are_those_of_the_row() {
+        let row = rows(&Edge, json!({})).unwrap().remove(0);
+        let number = |column: &str| row[column].as_f64().unwrap();
+        assert!(number("transactions") > 200.0 && number("hit_share") > 0.5);
+        let curve = rows(&EdgeLatency, json!({})).unwrap();
+        let last = curve.iter().rfind(|row| row["operation"] == "miss").unwrap();
+        assert_eq!(last["share"], 1.0);
+        assert!(last["us"].as_f64().unwrap() >= number("miss_p99_us"));
+        let told = rows(&EdgeResponses, json!({"told": 6, "warm_up_ms": 0, "measure_ms": 8000})).unwrap();
+        let hits = told.iter().filter(|one| one["hit"] == 1);
+        assert!(hits.clone().count() > 100 && hits.clone().all(|one| one["took_ms"] == 0.0));
+        assert!(told.iter().all(|one| one["client"].as_u64() < Some(6) && one["dc"].as_u64() < Some(2)));
+    }
+
+    #[test]
+    fn storage_is_told_whenever_clients_are_replaced() {
+        let all = rows(&EdgeStorage, json!({"churn_ms": 3000})).unwrap();
+        let gone: Vec<u64> = all.iter().map(|row| row["gone"].as_u64().unwrap()).collect();
+        assert_eq!(gone, [0, 6, 12]);
+        let bytes = |row: &Row| row["database_bytes"].as_u64().unwrap();
+        assert!(bytes(&all[0]) > 200 * 1000, "two hundred records of a thousand bytes: {}", bytes(&all[0]));
+    }
+
+    #[test]
+    fn what_a_processor_works_is_more_with_more_to_do() {
+        let capacity = EdgeCapacity { calibration: kept() };
+        let cost = |update: f64| {
+            let row = rows(&capacity, json!({"update": update, "read": 1.0 - update})).unwrap().remove(0);
+            row["cpu_us"].as_f64().unwrap()
+        };
+        let (few, many) = (cost(0.05), cost(0.95));
+        assert!(0.0 < few && few < many, "{few} and {many}");
+        assert!(!capacity.parallel());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_and_so_is_what_nobody_knows() {
+        let refused = |more: Value| rows(&Edge, more).unwrap_err().to_string();
+        assert!(refused(json!({"mode": "none"})).contains("server-only"));
+        assert!(refused(json!({"client_rtt_ms": "1 2 3"})).contains("client_rtt_ms"));
+        assert!(refused(json!({"caches": 3})).contains("unknown name caches"));
+        assert!(refused(json!({"k": 3})).contains("K is 1 to 2"));
+    }
+}
