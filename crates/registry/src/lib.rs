@@ -19,18 +19,3 @@ pub fn by_name(name: &str) -> Option<&'static dyn Factory> {
 pub fn factory_of<P: Protocol>() -> &'static dyn Factory {
     by_name(P::INFO.name).expect("servers run it")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tidemark_protocols::variants;
-
-    #[test]
-    fn every_protocol_that_servers_run_has_a_node_of_its_name() {
-        for name in NAMES {
-            assert_eq!(by_name(name).map(|factory| factory.name()), Some(*name));
-        }
-        assert_eq!(by_name("causal").map(|factory| factory.name()), Some(CAUSAL));
-        assert!(variants().all(|(_, variant)| by_name(variant.name).is_none()), "they serve nobody");
-    }
-}
