@@ -5,7 +5,6 @@ mod playing;
 use playing::{cleared, search};
 use std::ops::Range;
 use tidemark_contract::Rule;
-use tidemark_contract::bases::{ONE_CHOICE_FOR_ALL, OWN_REGION_COVERS};
 use tidemark_edge::rule::*;
 use tidemark_protocols::tidemark::*;
 use tidemark_sim::{Campaign, Options};
@@ -29,6 +28,25 @@ fn edge_clients_see_causes_and_whole_transactions_and_lose_nothing() {
     cleared("tidemark", Options { partitions: 3, ..two() }, 0..100);
 }
 
+/// The server that takes a client's transactions had restarted and knew less than its region had told: the client took it that what it had in
+/// its base was lost.
+#[test]
+fn nothing_is_lost_when_a_server_knows_less_than_its_clients_base() {
+    for seed in [1671, 5173] {
+        cleared("tidemark", Options { edge: 2, ..two() }, seed..seed + 1);
+    }
+    cleared("tidemark", Options { edge: 2, partitions: 3, ops: 40, ..two() }, 6318..6319);
+}
+
+/// A late frame with an earlier time, and what was left out of a key that is no register, had misled the judge.
+#[test]
+fn what_a_client_has_left_out_and_late_frames_are_judged_as_what_they_are() {
+    cleared("tidemark", two(), 1920..1921);
+    for seed in [175, 2151] {
+        cleared("tidemark", three(), seed..seed + 1);
+    }
+}
+
 /// Rules of clients and of regions that schedules show to be needed, with the seeds among which one violates something. One seed: a search
 /// found it; when schedules are drawn in another way, search again.
 fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
@@ -41,19 +59,10 @@ fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
         EDGE_IS_KEPT_APART,
         CHANGES_ARE_KNOWN,
         BASES_ARE_KEPT,
-        OWN_REGION_COVERS,
         GIVEN_UP_BY_ALL,
     ];
-    let at = [
-        (SENT_IS_DURABLE, 3013),
-        (BASE_BEFORE_PRUNING, 1671),
-        (FLOORS_LAG, 1829),
-        (TIMES_ARE_NEW, 469),
-        (BASES_ARE_CLOSED, 1554),
-        (BASES_ARE_HERE, 1671),
-        (ONE_CHOICE_FOR_ALL, 880),
-    ];
-    let soon = soon.into_iter().map(|rule| (rule, three(), 0..1_000));
+    let at = [(SENT_IS_DURABLE, 3013), (FLOORS_LAG, 1829), (TIMES_ARE_NEW, 469), (BASES_ARE_CLOSED, 1554)];
+    let soon = soon.into_iter().map(|rule| (rule, three(), 0..300));
     soon.chain(at.into_iter().map(|(rule, seed)| (rule, two(), seed..seed + 1))).collect()
 }
 
