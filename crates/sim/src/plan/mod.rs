@@ -22,7 +22,6 @@ mod layout;
 mod motifs;
 mod nodes;
 mod placing;
-pub(crate) mod quiet;
 mod scenes;
 mod torn;
 pub(crate) mod typed;
