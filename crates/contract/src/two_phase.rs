@@ -290,11 +290,11 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         match (self.pending.iter().position(|t| t.state.tx() == Some(tx)), at) {
             (Some(place), Some((at, added))) => {
                 let transaction = &mut self.pending[place];
-                assert!(transaction.time <= at, "I1");
+                debug_assert!(transaction.time <= at, "I1");
                 (transaction.time, transaction.state) = (at, State::Commits(tx, added));
             }
             (Some(place), None) => {
-                assert!(self.pending[place].in_doubt(), "what was decided is not aborted");
+                debug_assert!(self.pending[place].in_doubt(), "what was decided is not aborted");
                 self.pending.remove(place);
                 self.unsaved = true;
             }

@@ -122,7 +122,7 @@ impl<P: Protocol> Member<P> {
 
     /// The group wants the copy that is here.
     pub(crate) fn install(&mut self, now: Now, mut ready: Ready) -> Result<(), OpenError> {
-        assert!(ready.entries().is_empty(), "nothing was heard since");
+        debug_assert!(ready.entries().is_empty(), "nothing was heard since");
         self.keep_state(ready.hs().cloned(), false);
         self.held_mut().install()?;
         self.messages.append(&mut ready.take_persisted_messages());

@@ -16,7 +16,7 @@ impl<T> Default for Gate<T> {
 impl<T> Gate<T> {
     /// Holds `item` until `batch` is released. REQUIRES: no later batch was held before.
     pub fn push(&mut self, batch: Batch, item: T) {
-        assert!(self.0.back().is_none_or(|(last, _)| *last <= batch));
+        debug_assert!(self.0.back().is_none_or(|(last, _)| *last <= batch));
         self.0.push_back((batch, item));
     }
 
