@@ -39,6 +39,7 @@ after(async () => {
 
 async function windows(t: TestContext, name: string, count: number): Promise<Page[]> {
   const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  context.setDefaultTimeout(180_000); // for what hangs
   t.after(() => context.close());
   const pages: Page[] = [];
   for (let m = 0; m < count; m++) {
@@ -77,7 +78,7 @@ const plain = (page: Page) =>
 async function converge(pages: readonly Page[]): Promise<void> {
   for (const page of pages) await page.waitForFunction(() => window.db.status.phase === "live" && window.db.status.pending === 0);
   let all: string[] = [];
-  for (const end = Date.now() + 15_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+  for (const end = Date.now() + 90_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
     all = await Promise.all(pages.map(plain));
     if (all.every((one) => one === all[0])) return;
   }

@@ -104,7 +104,7 @@ export class Tab {
 
   /** Waits in the page. A hidden page has no frames to wait by. */
   async until<T>(condition: (value: T) => boolean, value: T): Promise<void> {
-    await this.page.waitForFunction(condition as (value: unknown) => boolean, value, { timeout: 30_000, polling: 20 }).catch(async (error) => {
+    await this.page.waitForFunction(condition as (value: unknown) => boolean, value, { timeout: 180_000, polling: 20 }).catch(async (error) => {
       const { status, likes } = await this.page.evaluate(() => ({ status: window.db.status, likes: window.db.read(window.worker.likes).value }));
       assert.fail(`${error}\n${condition} with ${value}: ${JSON.stringify(status)}, ${likes} likes`);
     });

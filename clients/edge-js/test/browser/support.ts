@@ -135,7 +135,7 @@ export class Scene {
     const all = () => Promise.all(clients.map((redis) => Promise.all([redis.call("GET", `${run.prefix}likes`), redis.call("SMEMBERS", `${run.prefix}tokens`), ...[...REGISTERS, "left", "right"].map((name) => redis.call("GET", run.prefix + name))])));
     let found = await all();
     const words = () => found.map(([likes, tokens, ...rest]) => JSON.stringify([likes, [...(tokens as string[])].sort(), rest]));
-    for (const end = Date.now() + 20_000; Date.now() < end && new Set(words()).size > 1; found = await all()) await sleep(50);
+    for (const end = Date.now() + 120_000; Date.now() < end && new Set(words()).size > 1; found = await all()) await sleep(50);
     for (const redis of clients) redis.close();
     assert.equal(new Set(words()).size, 1, `regions differ: ${words().join("\n")}`);
     const [likes, members, ...values] = found[0];

@@ -120,7 +120,7 @@ class Device {
   }
 }
 
-test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }, async (t) => {
+test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 600) * 1000 }, async (t) => {
   const rng = new Rng(SEED);
   const cluster = await Cluster.start({ params: ["edge_retain=10s"] });
   t.after(() => cluster.stop());

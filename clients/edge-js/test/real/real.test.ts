@@ -34,7 +34,7 @@ function redis(t: TestContext, cluster: Cluster, m = 0): Redis {
   return redis;
 }
 
-async function eventually(condition: () => Promise<boolean>, what: string, ms = 15_000): Promise<void> {
+async function eventually(condition: () => Promise<boolean>, what: string, ms = 90_000): Promise<void> {
   for (const end = Date.now() + ms; !(await condition()); await sleep(20)) if (Date.now() > end) assert.fail(`not within ${ms} ms: ${what}`);
 }
 
