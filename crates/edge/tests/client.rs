@@ -326,6 +326,43 @@ fn rule_12_retime_gives_new_times_and_sends_again() {
     assert_eq!(script.client.status(), Status::Offline, "it is taken");
 }
 
+/// What the client has may be a base that no region reads any more: with it another connection would be told the same, and so on without end.
+#[test]
+fn rule_12_on_a_new_connection_new_times_wait_for_its_first_base() {
+    let mut script = opened();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.disconnect();
+    script.pass(3_600_000_000);
+    script.connect();
+    script.welcome(0, [0; 8], true);
+    assert_eq!(script.transfers(), [(1, false), (1, true)]);
+    (0..2).for_each(|_| script.down(ToClient::Retime { k: 1 }));
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    assert!(script.transfers().is_empty());
+    let now = base(&[NOON_US + script.now_us; 3]);
+    script.tick(now.clone(), NONE, &[]);
+    script.write();
+    assert_eq!(script.disk.log[&1].body.dep, now);
+    assert_eq!(script.transfers(), [(1, false), (2, false)]);
+}
+
+/// Of a region that was cut off for long, and is excluded or back, the client may have an old entry beside new ones.
+#[test]
+fn rule_12_a_base_with_an_old_entry_of_one_region_is_old() {
+    let mut script = opened();
+    script.tick(base(&[NOON_US, 50, NOON_US]), NONE, &[]);
+    script.write();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.tick(base(&[NOON_US; 3]), NONE, &[]);
+    script.write();
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    assert_eq!(script.disk.log[&1].body.dep, base(&[NOON_US; 3]));
+}
+
 /// Its time rises above that of the write which the client has seen over it: with its write it would win again.
 #[test]
 fn rule_12_with_a_later_time_a_write_that_was_seen_overwritten_stays_overwritten() {

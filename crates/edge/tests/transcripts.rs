@@ -222,6 +222,26 @@ fn retime() {
 }
 
 #[test]
+fn retime_on_a_new_connection() {
+    let mut script = Script::new(
+        "A client that was away for long is told to give new times before it has a new base: it waits for that.",
+    );
+    script.open(base(&[10, 20, 30]), NONE, &[]);
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.disconnect();
+    script.pass(3_600_000_000);
+    script.connect();
+    script.welcome(0, [0; 8], true);
+    script.down(ToClient::Retime { k: 1 });
+    let away_us = NOON_US + 3_600_000_000;
+    script.tick(base(&[away_us, away_us, 60]), NONE, &[]);
+    script.write();
+    script.down(ToClient::Ack { k: 1 });
+    keep("retime-on-a-new-connection", &script);
+}
+
+#[test]
 fn later_and_behind() {
     let mut script =
         Script::new("Later and Behind wait; the third Behind in a row goes to the next endpoint.");

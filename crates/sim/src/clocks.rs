@@ -31,6 +31,11 @@ impl Clocks {
         self.steady_from = self.steady_from.min(now);
     }
 
+    /// A clock that is behind `wall` is set to it.
+    pub(crate) fn catch_up(&mut self, wall: Micros, now: Micros) {
+        self.jumped_us += wall.saturating_sub(self.read(now).wall) as i64;
+    }
+
     pub(crate) fn read(&self, now: Micros) -> Now {
         let mono = self.mono(now);
         let wall = mono.saturating_add_signed(EPOCH_US + self.plan.offset_us + self.jumped_us);

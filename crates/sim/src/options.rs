@@ -120,9 +120,6 @@ impl Options {
         if self.edge > 0 && factory.default_params().get("edge_retain_us").is_none() {
             return Err(format!("{} has no edge clients", info.name));
         }
-        if self.edge > 0 && self.exclusions && info.excludes_for_good {
-            return Err("edge clients are not played together with a region that is lost: leave out --edge or --exclusions".into());
-        }
         if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
             return Err(format!(
                 "{} cannot exclude a region of which no other one has all records: leave out --placement",

@@ -156,6 +156,8 @@ pub struct Stats {
     pub edge: u64,
     /// How often another region took one, too.
     pub edge_twice: u64,
+    /// Those that a region took which was lost then: with it, unless it had told others, or their clients did.
+    pub edge_lost: u64,
     /// Virtual time, in microseconds.
     pub virtual_us: Micros,
 }
@@ -186,6 +188,7 @@ impl Stats {
         self.returned += other.returned;
         self.edge += other.edge;
         self.edge_twice += other.edge_twice;
+        self.edge_lost += other.edge_lost;
         self.virtual_us += other.virtual_us;
     }
 }

@@ -2,7 +2,7 @@
 
 mod playing;
 
-use playing::{cleared, search};
+use playing::{cleared, play, search};
 use std::ops::Range;
 use tidemark_contract::Rule;
 use tidemark_edge::rule::*;
@@ -26,6 +26,33 @@ fn edge_clients_see_causes_and_whole_transactions_and_lose_nothing() {
     cleared("tidemark", three(), 0..200);
     cleared("tidemark", two(), 0..200);
     cleared("tidemark", Options { partitions: 3, ..two() }, 0..100);
+}
+
+/// A region is lost for good, and excluded. What clients have committed is there in the end, once, and nobody misses what was seen.
+#[test]
+fn a_lost_region_takes_nothing_of_edge_clients_along() {
+    for (options, seeds) in [(three(), 0..150), (Options { edge: 2, ..two() }, 0..250)] {
+        let summary = play("tidemark", Options { exclusions: true, ..options }, seeds);
+        let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
+        assert!(summary.violations == 0, "{}", told.join("\n"));
+        assert!(summary.stats.edge_lost > 20, "{:?}", summary.stats);
+    }
+}
+
+/// On each connection a client was told to give a new time before it had a new base: it gave one that depended on a base which no region read
+/// any more.
+#[test]
+fn a_client_that_was_away_for_long_waits_for_a_base_before_it_gives_new_times() {
+    let options = Options { edge: 2, ops: 30, exclusions: true, ..two() };
+    cleared("tidemark", options, 654..655);
+}
+
+/// Clocks of a region were over a second apart after all had healed: it took no transactions.
+#[test]
+fn clocks_that_are_set_again_let_transactions_through() {
+    for seed in [469, 4678] {
+        cleared("tidemark", Options { edge: 2, partitions: 3, ops: 40, ..two() }, seed..seed + 1);
+    }
 }
 
 /// The server that takes a client's transactions had restarted and knew less than its region had told: the client took it that what it had in

@@ -14,7 +14,7 @@
 // I3 What was sent is durable with `sent`, and keeps its number, base, time and operations, but for a Retime.
 
 import { type Bytes, compareBytes, toText } from "./bytes.js";
-import { Malformed, type Vec, WATCHED_MAX, dominates, greatest } from "./codec.js";
+import { Malformed, type Vec, WATCHED_MAX, dominates, greatest, micros } from "./codec.js";
 import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
 import { Link, type Welcome } from "./link.js";
 import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
@@ -674,7 +674,9 @@ export class Client {
     link.have = tick.have;
     link.reaches(Math.max(link.acked, meta.before));
     link.next = Math.max(link.next, meta.before + 1);
+    link.based = true;
     this.#changed(keys, true);
+    if (link === this.#link) this.#giveNewTimes(link);
   }
 
   #next(old: Cached | undefined, change: Change, own: ReadonlySet<Bytes> | undefined): Cached | undefined {
@@ -686,7 +688,7 @@ export class Client {
 
   #advanceTransfers(): void {
     const link = this.#link;
-    if (!link?.welcome || this.#fork) return;
+    if (!link?.welcome || this.#fork || link.retimeFrom !== undefined) return;
     if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
     link.pausedUntil = undefined;
     while (link.next <= this.#log.last && link.next <= link.acked + WINDOW) {
@@ -742,7 +744,9 @@ export class Client {
     for (const entry of entries) {
       const { h } = entry;
       if (entry.k === raised) entry.h++;
-      if (greatest(entry.dep) < oldest && dominates(this.#meta.base, entry.dep)) {
+      const { base } = this.#meta;
+      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
+      if (isOld && dominates(base, entry.dep)) {
         entry.dep = this.#meta.base;
         entry.epoch = this.#epoch;
       }
@@ -758,7 +762,8 @@ export class Client {
 
   /** Rule 12: no region has taken k with its time, and none will. */
   #onRetime(link: Link, k: number): void {
-    const { retimed } = link;
+    const { retimed, retimeFrom } = link;
+    if (retimeFrom !== undefined && retimeFrom <= k) return; // about a frame that was under way
     if (retimed && (k > retimed.k || (k === retimed.k && this.#now < retimed.at + RETRY_US))) {
       // About a frame that was under way with the old time.
       link.retryAt = retimed.at + RETRY_US;
@@ -768,6 +773,17 @@ export class Client {
     if (retimed?.k === k) return this.#fail();
     const entry = this.#log.entry(k);
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
+    link.retimed = { k, at: this.#now };
+    link.retimeFrom = k;
+    this.#giveNewTimes(link);
+  }
+
+  /** Not before the first tick of the connection: the base may be so old that no region reads it any more. */
+  #giveNewTimes(link: Link): void {
+    const k = link.retimeFrom;
+    if (k === undefined || !link.based) return;
+    link.retimeFrom = undefined;
+    if (k <= link.acked) return;
     link.retimed = { k, at: this.#now };
     link.next = Math.min(link.next, k);
     link.behinds = 0;

@@ -34,6 +34,10 @@ export class Link {
   missing: { readonly k: number; readonly at: number } | undefined;
   /** The last Retime, until its transaction is acknowledged. */
   retimed: { readonly k: number; readonly at: number } | undefined;
+  /** From here on entries get new times, once a base of this connection is visible; until then nothing is sent. */
+  retimeFrom: number | undefined;
+  /** A base of this connection is visible. */
+  based = false;
   /** When to send again, because another Missing or Retime was ignored. */
   retryAt: number | undefined;
 

@@ -109,6 +109,7 @@ impl Client {
             // What is in the base needs not be sent.
             open.reaches(open.acked.max(done));
             open.next = open.next.max(done + 1);
+            open.has_based = true;
         }
         self.base_regions = tick.regions;
         self.epoch += 1;

@@ -79,6 +79,8 @@ pub(super) struct Connection {
     /// New times are to be persisted, from this transaction on.
     pub(super) retime: Option<u64>,
     pub(super) ticked_at_us: Option<u64>,
+    /// A base of this connection is visible.
+    pub(super) has_based: bool,
     welcomed_at_us: u64,
 }
 
@@ -153,6 +155,7 @@ impl Connection {
             retimed: None,
             retime: None,
             ticked_at_us: None,
+            has_based: false,
             welcomed_at_us: now_us,
         }
     }

@@ -44,7 +44,7 @@ impl Client {
         let open = self.opened()?;
         let paused = open.paused_until_us.is_some_and(|until| until > self.now_us);
         let welcomed = open.welcome.is_some() && self.fork.is_none();
-        let may = welcomed && !paused && self.sending.is_none();
+        let may = welcomed && !paused && self.sending.is_none() && open.retime.is_none();
         (may && open.next <= self.last_k() && open.next <= open.acked + WINDOW).then_some(open.next)
     }
 
@@ -87,11 +87,14 @@ impl Client {
         });
     }
 
-    /// The transaction, which counts as prepared in the base of now if its own is so old that regions may not read it any more.
+    /// The transaction, which counts as prepared in the base of now if its own is so old in a region's entry that regions may not read it any more.
     fn seen_lately(&self, entry: &Entry, oldest_us: u64) -> (Body, Epoch) {
-        let body = entry.logged.body.clone();
-        let is_old = body.dep.newest_us() < oldest_us && self.base.base.dominates(&body.dep);
-        if is_old { (Body { dep: self.base.base.clone(), ..body }, self.epoch) } else { (body, entry.epoch) }
+        let (body, base) = (entry.logged.body.clone(), &self.base.base);
+        let is_old = (0..base.0.len()).any(|dc| {
+            let seen = body.dep.entry(dc);
+            seen.micros() < oldest_us && seen < base.entry(dc)
+        });
+        if is_old && base.dominates(&body.dep) { (Body { dep: self.base.base.clone(), ..body }, self.epoch) } else { (body, entry.epoch) }
     }
 
     /// Where regions remember for certain what they have taken, in microseconds since 1970.
@@ -106,6 +109,9 @@ impl Client {
         let (is_known, now_us) = (self.view.log.contains_key(&k), self.now_us);
         let retry_us = self.timing().retry_ms * 1000;
         let Some(open) = self.connecting.opened_mut() else { return };
+        if open.retime.is_some_and(|first| first <= k) {
+            return; // it is about a frame that was under way
+        }
         if let Some((first, at)) = open.retimed
             && (k > first || (k == first && now_us < at + retry_us))
         {
@@ -123,11 +129,14 @@ impl Client {
         (open.retimed, open.retime) = (Some((k, now_us)), Some(k));
     }
 
-    /// Persists new times, and sends from there again.
+    /// Persists new times, and sends from there again; not before the first tick of the connection: the base may be so old that no region reads
+    /// it any more.
     fn advance_retime(&mut self) {
-        let (oldest_us, busy) = (self.oldest_us(), self.sending.is_some() || self.fork.is_some());
-        let Some(open) = self.connecting.opened_mut().filter(|_| !busy) else { return };
-        let Some(k) = open.retime.take() else { return };
+        let (oldest_us, now_us) = (self.oldest_us(), self.now_us);
+        let busy = self.sending.is_some() || self.fork.is_some();
+        let Some(open) = self.connecting.opened_mut().filter(|open| !busy && open.has_based) else { return };
+        let Some(k) = open.retime.take().filter(|k| *k > open.acked) else { return };
+        open.retimed = Some((k, now_us));
         (open.next, open.behind) = (open.next.min(k), 0);
         let connection = open.number;
         let mut last_us = 0;

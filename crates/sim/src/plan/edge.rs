@@ -138,8 +138,10 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
         let dcs = layout.topology.dcs as u8;
         // Half of the schedules have some of all troubles, the others each a few.
         let troubles: Vec<bool> = (0..8).map(|_| rng.chance(40)).collect();
-        let (home, regions) = (DcId(rng.u8(0..dcs)), u64::from(rng.u8(1..=dcs)));
-        let mut drawer = Drawer { keys: keys(plan, layout, &mut rng), rng, number, values: 0, troubles, dcs };
+        let fewest = fewest(plan);
+        let (home, regions) = (DcId(rng.u8(0..dcs)), u64::from(rng.u8(fewest..=dcs)));
+        let keys = keys(plan, layout, &mut rng);
+        let mut drawer = Drawer { keys, rng, number, values: 0, troubles, dcs, fewest };
         let watched = drawer.keys.clone();
         let count = drawer.rng.usize(2..=3 + options.ops / 12);
         let mut times: Vec<Micros> =
@@ -149,6 +151,11 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
         let steps = times.into_iter().map(|at| EdgeStep { at, act: drawer.act(at, span) }).collect();
         plan.edge.push(EdgePlan { home, regions, watched, steps });
     }
+}
+
+/// How many regions have the bases of any client. What only one had may be lost with it, and whoever has seen it has to go back.
+fn fewest(plan: &Plan) -> u8 {
+    if plan.loses().is_some() { 2 } else { 1 }
 }
 
 /// The keys of a client: some of those that commands of sessions are on.
@@ -173,6 +180,7 @@ struct Drawer {
     values: u32,
     troubles: Vec<bool>,
     dcs: u8,
+    fewest: u8,
 }
 
 impl Drawer {
@@ -188,7 +196,7 @@ impl Drawer {
             2 if self.troubles[2] => EdgeAct::Offline(Some(DcId(self.rng.u8(0..self.dcs))), until),
             3 if self.troubles[3] => EdgeAct::Crashes(until),
             4 if self.troubles[4] => EdgeAct::DiskFull(until),
-            5 if self.troubles[5] => EdgeAct::Regions(u64::from(self.rng.u8(1..=self.dcs))),
+            5 if self.troubles[5] => EdgeAct::Regions(u64::from(self.rng.u8(self.fewest..=self.dcs))),
             6 if self.troubles[6] => EdgeAct::Saves,
             7 if self.troubles[6] => EdgeAct::Restores(until),
             8 if self.troubles[7] => EdgeAct::Forgets(self.key()),

@@ -240,6 +240,9 @@ fn report(summary: &Summary, took: Duration) -> String {
             stats.edge, stats.edge_twice
         ));
     }
+    if stats.edge_lost > 0 {
+        text.push_str(&format!("{} were taken by a region that was lost then\n", stats.edge_lost));
+    }
     if summary.violations > 1 {
         let kinds: Vec<String> =
             summary.by_verdict.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();

@@ -141,10 +141,13 @@ impl Cluster<'_> {
         place.idle.push(session);
         let Some(ask) = place.asked.remove(&id) else { return };
         let boots = place.boots;
+        let dc = self.processes[process].dc;
         let answer = ask.answer(outcome, |found| shown(found, now));
         let answer = answer.unwrap_or_else(|| Answer::Failed(Failure::Refused("it cannot be read".into())));
         match (&ask, &answer) {
-            (Ask::Accept(transaction), Answer::Accepted(what)) => self.edge_accepts(transaction, what),
+            (Ask::Accept(transaction), Answer::Accepted(what)) => {
+                self.edge_accepts(dc, transaction, what);
+            }
             (Ask::Accept(transaction), Answer::Failed(why)) => {
                 let (k, h) = (transaction.k, transaction.h);
                 self.trace(|| Line::Trouble(format!("transaction {k} of an edge client at {h}: {why:?}")));

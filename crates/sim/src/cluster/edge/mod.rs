@@ -292,12 +292,20 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Everything heals, clocks too: clients may wait for seconds before they try again, and what drifts as fast as here would be further apart
-    /// after that than any clocks with which a region takes transactions.
+    /// Everything heals, clocks too: they stop to drift, and those of a region are set to the latest of them. A region takes no transaction while
+    /// its clocks are more than a second apart, and they may be; what drifts as fast as here soon is.
     pub(super) fn heal_edge(&mut self) {
         let now = self.now;
         if self.edge.is_some() {
-            self.processes.iter_mut().for_each(|process| process.clocks.stop_drifting(now));
+            let mut latest = BTreeMap::<DcId, Micros>::new();
+            for process in &mut self.processes {
+                process.clocks.stop_drifting(now);
+                let wall = latest.entry(process.dc).or_default();
+                *wall = process.clocks.read(now).wall.max(*wall);
+            }
+            for process in &mut self.processes {
+                process.clocks.catch_up(latest[&process.dc], now);
+            }
         }
         for number in 0..self.plan.edge.len() {
             let client = &mut self.edge().clients[number];

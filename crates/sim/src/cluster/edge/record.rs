@@ -34,6 +34,8 @@ struct Record {
     events: Range<usize>,
     /// Of its versions, since a region has taken it.
     stamp: Option<Stamp>,
+    /// The same of a region that was lost, or will be: others may have it, or will take it at another time.
+    lost: Option<Stamp>,
     /// With which stamp a region was asked last to take it: it may have taken it, and died before it said so.
     asked: Option<Stamp>,
     /// When it counted for its client at first, and which of its operations were left out since: the client has seen them overwritten.
@@ -177,6 +179,7 @@ impl Cluster<'_> {
             ops: ops.to_vec(),
             events: 0..0,
             stamp: None,
+            lost: None,
             asked: None,
             first: Hlc::ZERO,
             left_out: Vec::new(),
@@ -276,24 +279,30 @@ impl Cluster<'_> {
     }
 
     /// A region has taken a transaction, or knows it.
-    pub(super) fn edge_accepts(&mut self, transaction: &EdgeTransaction, what: &Acceptance) {
+    pub(super) fn edge_accepts(&mut self, dc: DcId, transaction: &EdgeTransaction, what: &Acceptance) {
         self.trace(|| {
-            let (k, h) = (transaction.k, transaction.h);
+            let (k, h, dep) = (transaction.k, transaction.h, &transaction.dep);
             let of = |(key, updates): &(Key, Vec<(u32, Update)>)| {
                 let written = updates.iter().filter_map(|(_, update)| written(update));
                 format!("{key} {:?}", written.collect::<Vec<_>>())
             };
             let all: Vec<String> = transaction.updates.iter().map(of).collect();
-            Line::Trouble(format!("transaction {k} of an edge client at {h}, {}: {what:?}", all.join(", ")))
+            Line::Trouble(format!("{dc}: transaction {k} of an edge client at {h} after {dep}, {}: {what:?}", all.join(", ")))
         });
         let taken = match what {
             Acceptance::Taken(_) => true,
             Acceptance::Known => false,
             _ => return,
         };
+        let is_lost = self.plan.loses() == Some(dc);
         let Some(record) = self.edge_record_of(transaction) else { return };
         // A region knows a transaction by its number: a late frame may have a time that nobody took it with.
         let stamp = if taken { transaction.stamp() } else { record.asked.unwrap_or(transaction.stamp()) };
+        if is_lost {
+            record.lost = Some(stamp);
+            self.stats.edge_lost += u64::from(taken);
+            return;
+        }
         let before = record.stamp.replace(stamp);
         match before {
             None => self.stats.edge += u64::from(taken),
@@ -326,7 +335,7 @@ impl Cluster<'_> {
             // Its client has seen it in a base: whether or not a region could say so before, it has taken it.
             let client = edge.clients[record.client].core.as_ref();
             let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
-            let stamp = record.stamp.or(record.asked.filter(|_| arrived));
+            let stamp = record.stamp.or(record.lost.or(record.asked).filter(|_| arrived));
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
             let left_out: Vec<Key> =
                 record.left_out.iter().filter_map(|at| register(&record.ops[*at])).collect();
