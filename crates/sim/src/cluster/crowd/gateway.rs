@@ -49,6 +49,7 @@ impl Cluster<'_> {
             regions: world.what.dcs() as u8,
             name: dc.to_string().into(),
             period_ms: (world.what.period_us / 1_000).max(1),
+            idle_ms: 5_000,
             retain_ms: retain_us.unwrap_or_default() / 1_000,
             token: None,
         });

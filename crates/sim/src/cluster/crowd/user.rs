@@ -7,7 +7,7 @@ use crate::rng::mix;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use tidemark_core::{Key, Micros};
-use tidemark_edge::client::{Client as Core, Config, Effect, Event, Report};
+use tidemark_edge::client::{Client as Core, Config, Effect, Event, Report, Timing};
 use tidemark_edge::durable::Durable;
 use tidemark_edge::frames::{OperationKind, Secret};
 use tidemark_edge::gateway::ConnectionId;
@@ -123,7 +123,10 @@ impl Cluster<'_> {
             disk.regions = what.regions;
             // Two data centres are enough: to come back from one is to go to the other.
             let endpoints = user.endpoints.len().min(2);
-            user.core = Some(Core::new(disk, Config { endpoints, seed: number as u64, token: Bytes::new() }));
+            user.core = Some(Core::new(
+                disk,
+                Config { endpoints, seed: number as u64, token: Bytes::new(), timing: Timing::DEFAULT },
+            ));
             for key in user.cache.keys().cloned().collect::<Vec<_>>() {
                 self.user_hears(number, Event::Watch { key: key.0 });
             }
