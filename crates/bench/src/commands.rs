@@ -43,7 +43,14 @@ pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
             encode_request(out, &[&b"TIDE.CONFLICTS"[..], b"COUNT", limit.to_string().as_bytes()]);
         }
         Op::Count { .. } => encode_request(out, &[b"DBSIZE"]),
-        Op::Query { .. } | Op::Transact(_) => unreachable!("no workload draws what clients put together"),
+        Op::Query { keys, command } => {
+            let name = [command.verb.name().as_bytes()];
+            let keys = keys.iter().map(|key| &key[..]);
+            let words: Vec<&[u8]> =
+                name.into_iter().chain(keys).chain(command.args.iter().map(|word| &word[..])).collect();
+            encode_request(out, &words);
+        }
+        Op::Transact(_) => unreachable!("no workload draws what clients put together"),
     }
 }
 
@@ -68,7 +75,7 @@ pub(crate) fn first_word(error: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_core::{Key, PartitionId, Update};
+    use tidemark_core::{Command, Key, PartitionId, Update, Verb};
 
     fn words(op: &Op) -> String {
         let mut out = Vec::new();
@@ -89,6 +96,8 @@ mod tests {
         assert_eq!(words(&Op::PutAll { writes: vec![(key(), assign())] }), "*3 $4 MSET $1 k $1 v ");
         let scan = Op::Scan { partition: PartitionId(0), cursor: 0, limit: 50 };
         assert_eq!(words(&scan), "*4 $4 SCAN $1 0 $5 COUNT $2 50 ");
+        let command = Box::new(Command::new(Verb::SMembers, Vec::new()));
+        assert_eq!(words(&Op::Query { keys: vec![key()], command }), "*2 $8 smembers $1 k ");
         assert_eq!(words(&Op::Count { partition: PartitionId(0) }), "*1 $6 DBSIZE ");
     }
 

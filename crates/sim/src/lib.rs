@@ -12,6 +12,7 @@ mod bound;
 mod campaign;
 mod clocks;
 mod cluster;
+mod crowd;
 mod divided;
 mod grouping;
 mod load;
@@ -32,6 +33,7 @@ mod updates;
 
 pub use bound::{Bound, Bounded, GivesUp, MOST_READERS, Side, bound};
 pub use campaign::{Campaign, Progress, Summary, campaign};
+pub use crowd::{Answered, Crowd, Down, Mode, Sample, Watched, Work, crowd};
 pub use grouping::{Adapting, GroupsChange};
 pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};

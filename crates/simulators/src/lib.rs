@@ -4,8 +4,8 @@ use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
-    Bound, Bounded, Campaign, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement,
-    NODE_RULES, Options, Progress, Summary,
+    Bound, Bounded, Campaign, Crowd, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured,
+    Measurement, NODE_RULES, Options, Progress, Summary, Watched,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
@@ -107,6 +107,14 @@ impl Simulator {
         let mut what = what.clone();
         self.leave_out(&mut what.without);
         tidemark_sim::load(self.factory, &what)
+    }
+
+    /// Plays a crowd of edge clients.
+    ///
+    /// # Errors
+    /// The numbers cannot be: a sentence for the user.
+    pub fn crowd(self, what: &Crowd) -> Result<Watched, String> {
+        tidemark_sim::crowd(self.factory, what)
     }
 
     /// Adds what the variant does not keep.

@@ -1,13 +1,16 @@
 //! One client's requests: a stream that follows from the workload, the client's number and a seed.
 
 use crate::choose::Chooser;
+use crate::filling::value;
 use crate::keys::hash;
+use crate::objects::{Object, Transaction};
 use crate::pairs::Partner;
+use crate::social::Member;
 use crate::{KeySpace, Pattern, Think, Workload, WorkloadError};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tidemark_core::{Key, Op, Update, Value, Write};
+use tidemark_core::{Key, Op, Update, Write};
 
 /// What a request is to the one who makes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,11 +37,21 @@ pub enum Kind {
     Amplified,
     /// A key is read until another client has written to it, then one is written.
     Turn,
+    /// Somebody's wall is read.
+    ReadWall,
+    /// Somebody's friends are read.
+    SeeFriends,
+    /// A message is left on somebody's wall.
+    Message,
+    /// A user says something on their own wall.
+    PostStatus,
+    /// Two users become friends.
+    AddFriend,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Read,
         Self::Update,
         Self::Insert,
@@ -49,6 +62,11 @@ impl Kind {
         Self::Round,
         Self::Amplified,
         Self::Turn,
+        Self::ReadWall,
+        Self::SeeFriends,
+        Self::Message,
+        Self::PostStatus,
+        Self::AddFriend,
     ];
 
     /// Its name in results.
@@ -64,6 +82,11 @@ impl Kind {
             Self::Round => "round",
             Self::Amplified => "amplified",
             Self::Turn => "turn",
+            Self::ReadWall => "read-wall",
+            Self::SeeFriends => "see-friends",
+            Self::Message => "message",
+            Self::PostStatus => "post-status",
+            Self::AddFriend => "add-friend",
         }
     }
 }
@@ -93,6 +116,8 @@ pub struct Client {
     turn: u64,
     /// What it is to the other of its pair, where clients come in pairs.
     partner: Partner,
+    /// Whom it is, in a social network.
+    member: Option<Member>,
     /// Inserts of the last request, which has ended when the next is asked for.
     inserted: u64,
     /// Partitions drawn without repetition; kept for its memory.
@@ -120,7 +145,8 @@ impl Client {
         };
         let (workload, keys) = (workload.clone(), Arc::clone(keys));
         let partner = Partner::new(number, &workload.pattern);
-        Ok(Self { workload, keys, rng, chooser, turn, partner, inserted: 0, drawn: Vec::new() })
+        let member = Member::new(&workload, &mut rng);
+        Ok(Self { workload, keys, rng, chooser, turn, partner, member, inserted: 0, drawn: Vec::new() })
     }
 
     /// The next request, which begins `at_us` microseconds after the run's clients began. Asking for it says that the one before
@@ -162,6 +188,7 @@ impl Client {
                 });
                 Kind::Amplified
             }
+            Pattern::Social { .. } => self.social(&mut request.ops),
             Pattern::Alternate { .. } => self.alternate(&mut request.ops),
             Pattern::Apps { .. } if !self.partner.in_turn => self.alternate(&mut request.ops),
             Pattern::Turns { partition, .. } | Pattern::Apps { partition, .. } => {
@@ -184,6 +211,19 @@ impl Client {
             }
             _ => None,
         }
+    }
+
+    /// What a member of a social network does next, as a transaction over objects.
+    pub(crate) fn transaction(&mut self) -> Option<Transaction> {
+        Some(self.member.as_mut()?.next(&self.workload, &mut self.rng))
+    }
+
+    /// The same as commands, one after the other.
+    fn social(&mut self, ops: &mut Vec<Op>) -> Kind {
+        let Some(transaction) = self.transaction() else { return Kind::Read };
+        ops.extend(transaction.reads.iter().map(Object::read));
+        ops.extend(transaction.changes.into_iter().map(|(object, change)| change.op(object.key)));
+        transaction.kind
     }
 
     /// Nothing is drawn if nobody leaves: streams are as they were without that.
@@ -345,30 +385,5 @@ impl Client {
             (think_us, Think::Fixed) => think_us,
             (think_us, Think::Exponential) => (-(1.0 - self.rng.f64()).ln() * think_us as f64) as u64,
         }
-    }
-}
-
-/// Fresh bytes, which nothing can compress.
-fn value(rng: &mut Rng, bytes: usize) -> Value {
-    let mut value = vec![0; bytes];
-    rng.fill(&mut value);
-    value.into()
-}
-
-impl Workload {
-    /// The writes that fill the store, of client `number` of `clients`: every key once, between all of them.
-    pub fn load_ops(
-        &self,
-        keys: &Arc<KeySpace>,
-        number: usize,
-        clients: usize,
-        seed: u64,
-    ) -> impl Iterator<Item = Op> + use<> {
-        let mut rng = Rng::with_seed(hash(seed) ^ hash(number as u64));
-        let (bytes, keys) = (self.value_bytes, Arc::clone(keys));
-        (number as u64..keys.loaded()).step_by(clients.max(1)).map(move |number| Op::Put {
-            key: keys.key(number),
-            update: Update::put(Write::Assign(value(&mut rng, bytes))),
-        })
     }
 }

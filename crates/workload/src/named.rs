@@ -34,6 +34,7 @@ pub(crate) const NAMES: &[(&str, &str)] = &[
     ("apps", "both at once: of the pairs, every other one takes turns and the rest alternate"),
     ("locality", "ycsb-a, but 80% of keys are of the session's own set"),
     ("locality-low", "ycsb-a, but 40% of keys are of the session's own set"),
+    ("social", "a social network: 80% reads of walls, of which 80% are those of friends"),
 ];
 
 /// All names, for error messages.
@@ -74,6 +75,10 @@ pub(crate) fn named(name: &str) -> Result<Workload, WorkloadError> {
         "locality-low" => {
             Workload { locality: 0.4, keys: 50_000, ..ycsb(name, Choice::Zipfian, mix(0.5, 0.5, 0.0)) }
         }
+        "social" => {
+            let (locality, keys, value_bytes) = (0.8, 400_000, 50);
+            Workload { locality, keys, value_bytes, ..ycsb(name, Choice::Uniform, social()) }
+        }
         _ => return Err(WorkloadError::UnknownName { name: name.into(), known: known() }),
     })
 }
@@ -103,6 +108,12 @@ fn ycsb(name: &str, choice: Choice, pattern: Pattern) -> Workload {
 fn partitioned(name: &str, pattern: Pattern) -> Workload {
     let base = ycsb(name, Choice::Uniform, pattern);
     Workload { value_bytes: 64, names: Names::Tagged, ..base }
+}
+
+/// SwiftCloud, table 1. Its authors' benchmark has 25 friends a user.
+fn social() -> Pattern {
+    let (read_wall, see_friends, message, post_status, add_friend) = (0.8, 0.08, 0.05, 0.05, 0.02);
+    Pattern::Social { read_wall, see_friends, message, post_status, add_friend, friends: 25, views: false }
 }
 
 /// Without inserts and scans.

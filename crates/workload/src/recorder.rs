@@ -11,7 +11,8 @@ use tidemark_core::OpKind;
 pub type Failures = BTreeMap<String, u64>;
 
 /// The names of single operations in results.
-const OPERATIONS: [&str; 7] = ["get", "put", "put-all", "rotx", "snapshot", "scan", "count"];
+const OPERATIONS: [&str; 11] =
+    ["get", "put", "put-all", "rotx", "snapshot", "scan", "count", "at", "conflicts", "query", "transact"];
 
 /// Records one measurement, or one thread's part of it. Recording costs an array access and a count.
 #[derive(Clone, Debug)]
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn names_of_operations_stand_in_the_order_of_their_kinds() {
-        for (kind, name) in [(OpKind::Get, "get"), (OpKind::PutAll, "put-all"), (OpKind::Count, "count")] {
+        for (kind, name) in [(OpKind::Get, "get"), (OpKind::Count, "count"), (OpKind::Query, "query")] {
             assert_eq!(OPERATIONS[kind as usize], name);
         }
         for (number, kind) in Kind::ALL.into_iter().enumerate() {

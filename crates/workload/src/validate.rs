@@ -5,6 +5,23 @@ use crate::{Choice, Names, Pattern, Workload, WorkloadError};
 /// The longest value: what servers of the Redis protocol take.
 const VALUE_BYTES_MAX: usize = 512 << 20;
 
+impl Pattern {
+    /// The proportions of a social network with their names, and their sum.
+    fn social_shares(&self) -> (Vec<(&'static str, f64)>, f64) {
+        let Self::Social { read_wall, see_friends, message, post_status, add_friend, .. } = *self else {
+            return (Vec::new(), 1.0);
+        };
+        let shares = [
+            ("read-wall", read_wall),
+            ("see-friends", see_friends),
+            ("message", message),
+            ("post-status", post_status),
+            ("add-friend", add_friend),
+        ];
+        (shares.to_vec(), shares.iter().map(|(_, share)| share).sum())
+    }
+}
+
 impl Workload {
     /// Whether the numbers make sense. Says which does not, and what would.
     pub fn validate(&self) -> Result<(), WorkloadError> {
@@ -52,6 +69,7 @@ impl Workload {
                 }
                 one("scan-length", u64::from(*scan_length))?;
             }
+            Pattern::Social { friends, .. } => self.validate_social(*friends, share)?,
             Pattern::Transactions { write_share, span } => {
                 share("write-share", *write_share)?;
                 one("span", *span as u64)?;
@@ -74,10 +92,37 @@ impl Workload {
         self.validate_choice()
     }
 
+    fn validate_social(
+        &self,
+        friends: u32,
+        share: impl Fn(&str, f64) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let (shares, sum) = self.pattern.social_shares();
+        shares.iter().try_for_each(|(setting, value)| share(setting, *value))?;
+        if (sum - 1.0).abs() > 1e-6 {
+            let names = "read-wall, see-friends, message, post-status and add-friend";
+            return Err(self.bad("read-wall", format!("{names} sum to {sum}, not to 1")));
+        }
+        let users = self.keys / crate::social::OBJECTS;
+        match (1..users).contains(&u64::from(friends)) {
+            true => Ok(()),
+            false => Err(self.bad("friends", format!("1 or more, and fewer than the {users} users"))),
+        }
+    }
+
     /// Patterns that choose partitions need names that have one, and choose within it.
     fn validate_choice(&self) -> Result<(), WorkloadError> {
-        if matches!(self.pattern, Pattern::Mix { .. }) {
+        if let Pattern::Mix { .. } = self.pattern {
             return Ok(());
+        }
+        if let Pattern::Social { .. } = self.pattern {
+            return match (self.names, self.choice) {
+                (Names::Ycsb, Choice::Uniform) => Ok(()),
+                (Names::Tagged, _) => {
+                    Err(self.bad("names", "\"ycsb\": objects of users lie anywhere".into()))
+                }
+                _ => Err(self.bad("choice", "\"uniform\": users are equally popular".into())),
+            };
         }
         if self.names == Names::Ycsb {
             return Err(
@@ -190,6 +235,9 @@ mod tests {
             ("ycsb-a", "checking", "left,", "between commas"),
             ("turns", "poll-us", "0", "at least 1"),
             ("turns", "remote", "0.5", "waits at home"),
+            ("social", "read-wall", "0.9", "sum to 1.1"),
+            ("social", "friends", "0", "1 or more"),
+            ("social", "choice", "zipfian", "uniform"),
             ("apps", "poll-us", "0", "at least 1"),
             ("apps", "remote", "0.5", "waits at home"),
             ("apps", "swap-after-us", "-1", "invalid"),

@@ -132,6 +132,24 @@ pub enum Pattern {
         /// Whether every write is of a new key.
         inserts: bool,
     },
+    /// A social network (SocialApp of 004): transactions over the objects of users, in these proportions, which sum to 1. There are
+    /// eight keys a user. A client is a user, and the objects of its friends are the session's own set.
+    Social {
+        /// Somebody's wall and events are read.
+        read_wall: f64,
+        /// Somebody's friends are read.
+        see_friends: f64,
+        /// A message is left on somebody's wall.
+        message: f64,
+        /// Something is said on the own wall.
+        post_status: f64,
+        /// Somebody becomes a friend.
+        add_friend: f64,
+        /// How many friends a user has at first.
+        friends: u32,
+        /// Whether a look at a wall counts as a visit there, which makes it an update.
+        views: bool,
+    },
     /// Pairs of clients, of which each waits until it reads what the other has written, then writes itself.
     Turns {
         /// The partition where all of them count their turns.

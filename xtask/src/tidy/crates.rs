@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-simulators", &["node", "protocols", "registry", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-edge", &["core"]),
-    ("tidemark-edge-client", &["edge"]),
+    ("tidemark-edge-client", &["core", "edge", "workload"]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),
     ("tidemark-script", &["core"]),

@@ -3,10 +3,12 @@
 //! Clients form groups that watch a key together. At each arrival some client writes the key of its group, so that an update is seen by all of
 //! the group. Arrivals do not wait for what came before them: latencies are counted from when an update was due.
 
+mod objects;
 mod process;
 mod report;
 mod seat;
 
+pub use objects::{ObjectsPlan, ObjectsReport, play_objects};
 pub use report::{Failover, Report, Times, Used};
 
 use crate::Endpoint;

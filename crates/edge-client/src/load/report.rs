@@ -66,7 +66,7 @@ impl Samples {
         let _ = self.0.record(time.as_nanos() as u64);
     }
 
-    fn times(&self) -> Times {
+    pub(super) fn times(&self) -> Times {
         let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
         let (p50_us, p99_us, max_us) = (at(0.5), at(0.99), at(1.0));
         Times { count: self.0.len(), p50_us, p99_us, max_us }

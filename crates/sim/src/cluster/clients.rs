@@ -279,6 +279,9 @@ impl Cluster<'_> {
                     self.tells_client(client, outcome);
                 }
             }
+            Reply::Answer { session, ask, outcome } if self.crowd.is_some() => {
+                self.crowd_hears(at, session, ask, outcome);
+            }
             Reply::Answer { session, ask, outcome } => self.edge_hears(at, session, ask, outcome),
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),
             Reply::Kept { session, client, text, past } if self.is_at(client, at, session) => {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidemark_core::{Failure, Guarantees, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_node::follow::Choice;
-use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
+use tidemark_workload::{Client as Source, KeySpace, Pattern, Recorder, Request, Workload};
 
 /// When somebody first looks whether the store can be filled.
 const FILL_AT_US: Micros = 20_000;
@@ -195,19 +195,29 @@ impl<'a> Cluster<'a> {
         let (what, dcs) = (load.what, load.what.dcs());
         let loaders = LOADERS * dcs;
         let mut scripts: Vec<Vec<Step>> = vec![Vec::new(); loaders];
-        let numbers = what.filled_keys.saturating_mul(what.partitions).min(load.keys.loaded() as usize);
-        let value = Value::from(vec![b'0'; what.workload.value_bytes]);
-        for number in 0..numbers {
-            let key = load.keys.key(number as u64);
-            let op = Op::Put { key, update: Update::put(Write::Assign(value.clone())) };
-            scripts[number % loaders].push(Step::new(0, Act::Op(op)));
+        if matches!(what.workload.pattern, Pattern::Social { .. }) {
+            // Its objects have names of their own.
+            let ops = what.workload.load_ops(&load.keys, 0, 1, what.seed);
+            let most = what.filled_keys.saturating_mul(what.partitions);
+            ops.take(most)
+                .enumerate()
+                .for_each(|(n, op)| scripts[n % loaders].push(Step::new(0, Act::Op(op))));
+        } else {
+            let numbers = what.filled_keys.saturating_mul(what.partitions).min(load.keys.loaded() as usize);
+            let value = Value::from(vec![b'0'; what.workload.value_bytes]);
+            for number in 0..numbers {
+                let key = load.keys.key(number as u64);
+                let op = Op::Put { key, update: Update::put(Write::Assign(value.clone())) };
+                scripts[number % loaders].push(Step::new(0, Act::Op(op)));
+            }
         }
         scripts.retain(|script| !script.is_empty());
+        let nothing = scripts.is_empty();
         load.loaders_left = scripts.len();
         for (n, script) in scripts.into_iter().enumerate() {
             self.add_client(n % dcs, Cow::Owned(script), Role::Loader);
         }
-        if numbers == 0 {
+        if nothing {
             self.filled();
         }
     }

@@ -66,7 +66,8 @@ pub(super) fn pace(plan: &Plan) -> Pace {
         // Under load, as servers do; but records leave with the batch that wrote them, and nobody is too far away to answer.
         let handshake_us = Pace::default().handshake_us + 4 * config.slowest_us();
         let upkeep_us = config.upkeep_us;
-        return Pace { upkeep_us, stream_round_us: 0, handshake_us, relay_after_us: 0, ..Pace::default() };
+        let relay_after_us = if plan.relays { Pace::default().relay_after_us } else { 0 };
+        return Pace { upkeep_us, stream_round_us: 0, handshake_us, relay_after_us, ..Pace::default() };
     }
     let (lan, wan) = (config.lan_us, config.farthest_us());
     Pace {

@@ -26,6 +26,7 @@ use tidemark_node::{Factory, Job};
 
 mod clients;
 mod cores;
+mod crowd;
 mod damage;
 mod driving;
 mod edge;
@@ -87,6 +88,8 @@ enum Event {
     Load(driving::Happening),
     /// Something of edge clients.
     Edge(Box<edge::Happening>),
+    /// Something of a crowd of them.
+    Crowd(Box<crowd::Happening>),
 }
 
 /// Where the run stands.
@@ -171,6 +174,8 @@ pub(crate) struct Cluster<'a> {
     cores: Option<cores::Cores>,
     /// Edge clients, and the gateways of nodes.
     edge: Option<Box<edge::Edge<'a>>>,
+    /// A crowd of them, in a run that measures one.
+    crowd: Option<Box<crowd::World<'a>>>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
     /// Emptied wishes, likewise.
@@ -229,6 +234,7 @@ impl<'a> Cluster<'a> {
             load: None,
             cores: None,
             edge: None,
+            crowd: None,
             spare: Vec::new(),
             wishes: None,
             factory: subject.factory,
@@ -314,6 +320,7 @@ impl<'a> Cluster<'a> {
             Event::Operator(_) => (14, 0),
             Event::Load(_) => (15, 0),
             Event::Edge(_) => (16, 0),
+            Event::Crowd(_) => (17, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -333,6 +340,7 @@ impl<'a> Cluster<'a> {
             Event::Operator(errand) => self.errand(*errand),
             Event::Load(what) => self.happened(what),
             Event::Edge(what) => self.edge_happens(*what),
+            Event::Crowd(what) => self.crowd_happens(*what),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
@@ -41,6 +42,29 @@ impl Users {
             self.0.resize(session.slot() + 1, None);
         }
         self.0[session.slot()] = user;
+    }
+}
+
+/// How long a real processor has worked for something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Worked {
+    clock: fn() -> Duration,
+    pub(super) all: Duration,
+}
+
+impl Worked {
+    pub(super) fn by(clock: fn() -> Duration) -> Self {
+        Self { clock, all: Duration::ZERO }
+    }
+
+    /// Does something, and measures how long that takes if anybody asks.
+    #[inline]
+    pub(super) fn measure<T>(worked: &mut Option<Self>, what: impl FnOnce() -> T) -> T {
+        let Some(worked) = worked else { return what() };
+        let began = (worked.clock)();
+        let done = what();
+        worked.all += (worked.clock)() - began;
+        done
     }
 }
 
@@ -86,6 +110,8 @@ pub(super) struct Process {
     pub(super) full: bool,
     /// A failure of its disk was injected in this start, or before it.
     pub(super) injected: bool,
+    /// How long a real processor has worked for it, if that is measured.
+    pub(super) worked: Option<Worked>,
 }
 
 impl Process {
@@ -115,6 +141,7 @@ impl Process {
             lag_us: 0,
             full: false,
             injected: false,
+            worked: None,
             cluster,
         }
     }
@@ -187,6 +214,7 @@ impl Cluster<'_> {
             Ok(node) => {
                 process.node = Some(node);
                 self.edge_boots(at);
+                self.crowd_boots(at);
                 if again {
                     let name = self.name_of(at);
                     self.trace(|| Happening::Trouble(format!("{name} is up again")));
@@ -253,6 +281,7 @@ impl Cluster<'_> {
         self.break_connections_of(at, ending);
         self.disconnect_clients_of(at);
         self.edge_process_ends(at);
+        self.crowd_process_ends(at);
     }
 
     /// What a node has counted that concerns the run. REQUIRES: once for each of its starts.

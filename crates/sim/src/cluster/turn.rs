@@ -1,7 +1,7 @@
 //! Inputs of nodes, and what they bring about: batches, jobs, bytes that leave, replies that are released.
 
 use super::clients::Reply;
-use super::process::{Process, User};
+use super::process::{Process, User, Worked};
 use super::{Cluster, Event};
 use crate::rng::mix;
 use crate::trace::Happening;
@@ -30,7 +30,7 @@ impl Cluster<'_> {
         let process = &mut self.processes[at];
         let now = process.clocks.read(self.now);
         let node = process.node.as_deref_mut()?;
-        Some(give(node, now))
+        Some(Worked::measure(&mut process.worked, || give(node, now)))
     }
 
     /// A process was given something: its batch ends, at once or once more has come.
@@ -85,6 +85,7 @@ impl Cluster<'_> {
         ordered.drain(..).for_each(|(id, answer)| self.ordered(at, id, answer));
         ended.drain(..).for_each(|user| match user {
             User::Client(client) => self.disconnect_client(client),
+            User::Gateway(ask) if self.crowd.is_some() => self.crowd_ended(at, ask),
             User::Gateway(ask) => self.edge_ended(at, ask),
         });
         jobs.drain(..).for_each(|job| self.begin_job(at, job));
@@ -197,7 +198,7 @@ impl Process {
     /// Ends the batch that is open, and takes what the node wants of the world. REQUIRES: it runs.
     fn commit(&mut self, now: Now, wishes: &mut Wishes) -> Result<(), Fatal> {
         let Some(node) = self.node.as_deref_mut() else { return Ok(()) };
-        self.batch = node.commit(now)?;
+        self.batch = Worked::measure(&mut self.worked, || node.commit(now))?;
         for reply in self.said.drain(..) {
             self.gate.push(self.batch, reply);
         }

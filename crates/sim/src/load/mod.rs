@@ -15,7 +15,8 @@ pub use loaded::{Fed, Loaded, Messages, Visibility};
 use crate::cluster::{Cluster, Subject};
 use crate::grouping::{self, Adapting};
 use crate::options;
-use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
+use crate::plan::quiet::{Quiet, clock_of_today};
+use crate::plan::{ClockPlan, Layout, Plan};
 use crate::rng::{Rng, Stream, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,7 +26,6 @@ use tidemark_contract::rule::Without;
 use tidemark_contract::{Rule, Topology};
 use tidemark_core::Micros;
 use tidemark_node::Factory;
-use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
 
 /// What a run under load consists of.
@@ -103,12 +103,6 @@ pub struct Slow {
     /// Whatever it says leaves it this much later.
     pub lag_us: Micros,
 }
-
-/// What clocks show is as large as it is today, for numbers are sent in as many bytes as they need.
-const TODAY_US: i64 = 1_760_000_000_000_000;
-
-/// The unit of time of groups: that of servers whose `election_timeout` is its default.
-const TICK_US: Micros = 100_000;
 
 impl Load {
     /// Whether clients do some of what they do in another data centre.
@@ -201,59 +195,26 @@ impl Load {
     }
 
     fn plan(&self) -> Plan {
-        Plan {
-            replicas: self.replicas,
-            tick_us: Some(TICK_US),
-            pools: false,
-            typed: false,
-            relays: false,
-            seed: self.seed,
-            config: self.config(),
-            scripts: Vec::new(),
-            faults: Vec::new(),
-            holds: Vec::new(),
-            edge: Vec::new(),
-            end_us: Micros::MAX,
-        }
-    }
-
-    fn config(&self) -> Config {
         let nodes = self.dcs() * self.partitions;
         let mut rng = stream(self.seed, Stream::Config);
-        Config {
-            partitions_a_node: 1,
-            fsync: Fsync::No,
-            sync_us: 0,
+        let quiet = Quiet {
+            seed: self.seed,
+            replicas: self.replicas,
+            rtt_us: &self.rtt_us,
+            wan_jitter_percent: self.wan_jitter_percent,
             lan_us: self.lan_us,
             lan_jitter_us: self.lan_jitter_us,
-            wan_us: self.rtt_us.iter().flatten().map(|rtt| rtt / 2).collect(),
-            wan_jitter_percent: self.wan_jitter_percent,
-            late_percent: 0,
-            late_factor: 1,
-            theta_us: vec![0; nodes],
-            delta_us: vec![0; nodes],
             clocks: (0..nodes).map(|node| self.clock(node % self.partitions, &mut rng)).collect(),
-            boot_us: (0..nodes as u64).map(|node| node * 137 % 5_000).collect(),
-            pieces: false,
-            max_skew_us: 60_000_000,
-            deadline_us: 60_000_000,
-            upkeep_us: 200_000,
-            spacing_us: 0,
-            overlap_percent: 0,
-            keys_a_partition: 0,
-            mix: Mix::default(),
-            // Segments take memory before they are full.
-            segment_bytes: if nodes > 500 { 32 << 10 } else { 1 << 20 },
-            snapshot_bytes: 1 << 40,
-            deep: false,
-        }
+            relays: false,
+        };
+        quiet.plan()
     }
 
     fn clock(&self, partition: usize, rng: &mut Rng) -> ClockPlan {
         let skew = self.clock_skew_us as i64;
         let drawn = rng.i64(-skew..=skew);
         let offset = self.clock_offsets_us.get(partition).copied().unwrap_or(drawn);
-        ClockPlan { offset_us: TODAY_US + offset, drift_ppm: 0, grain_us: 1 }
+        clock_of_today(offset)
     }
 }
 

@@ -22,6 +22,7 @@ mod layout;
 mod motifs;
 mod nodes;
 mod placing;
+pub(crate) mod quiet;
 mod scenes;
 mod torn;
 pub(crate) mod typed;

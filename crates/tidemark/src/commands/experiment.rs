@@ -3,7 +3,8 @@
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
 use crate::runners::{
-    Capacity, Costs, Live, LiveVisibility, Schedules, Simulated, SimulatedLatency, SimulatedVisibility,
+    Capacity, Costs, Edge, EdgeCapacity, EdgeLatency, EdgeResponses, EdgeStorage, Live, LiveVisibility,
+    Schedules, Simulated, SimulatedLatency, SimulatedVisibility,
 };
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -115,6 +116,7 @@ struct Measuring {
     simulated: Simulated,
     simulated_latency: SimulatedLatency,
     simulated_visibility: SimulatedVisibility,
+    edge_capacity: EdgeCapacity,
 }
 
 impl Measuring {
@@ -132,18 +134,24 @@ impl Measuring {
         Ok(Self {
             simulated: Simulated { calibration: calibration.clone() },
             simulated_latency: SimulatedLatency { calibration: calibration.clone() },
-            simulated_visibility: SimulatedVisibility { calibration },
+            simulated_visibility: SimulatedVisibility { calibration: calibration.clone() },
+            edge_capacity: EdgeCapacity { calibration },
         })
     }
 
     fn runners(&self) -> Runners<'_> {
-        let all: [(&str, &dyn Runner); 9] = [
+        let all: [(&str, &dyn Runner); 14] = [
             ("lines", &Lines),
             ("costs", &Costs),
             ("schedules", &Schedules),
             ("sim", &self.simulated),
             ("sim-latency", &self.simulated_latency),
             ("sim-visibility", &self.simulated_visibility),
+            ("edge", &Edge),
+            ("edge-capacity", &self.edge_capacity),
+            ("edge-latency", &EdgeLatency),
+            ("edge-storage", &EdgeStorage),
+            ("edge-responses", &EdgeResponses),
             ("live", &Live),
             ("visibility", &LiveVisibility),
             ("capacity", &Capacity),

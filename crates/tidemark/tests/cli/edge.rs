@@ -306,3 +306,30 @@ fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
     );
     assert_eq!(load["unacknowledged"], 0, "{load}");
 }
+
+/// Clients with an application: what they keep they read at once, what they do not they are sent, and all that they write is taken, and is
+/// there for Redis clients.
+#[test]
+fn clients_of_a_social_network_read_what_they_keep_at_once() {
+    let regions = Regions::start();
+    let mut all = vec!["edge"];
+    all.extend(regions.connect());
+    all.extend(["-k", "2", "bench", "--workload", "social", "--set", "keys=1600", "--set", "friends=5"]);
+    all.extend(["--clients", "20", "--rate", "400", "--cache", "64", "--fill", "--json", "--duration", "4s"]);
+    let output = tidemark(&all);
+    assert!(output.status.success(), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |name: &str, field: &str| report[name][field].as_f64().unwrap();
+    let transactions = report["transactions"].as_u64().unwrap();
+    assert!(transactions > 800, "{report}");
+    let hits = report["hit_share"].as_f64().unwrap();
+    assert!((0.4..0.99).contains(&hits), "{report}");
+    assert!(number("hit", "p50_us") < number("miss", "p50_us"), "{report}");
+    // Twelve percent are updates.
+    let acknowledged = number("to_ack", "count");
+    assert!(acknowledged > 0.05 * transactions as f64, "{report}");
+    if has("redis-cli") {
+        let friends = || regions.up.redis("a", &["scard", "user:7:friends"]).parse::<u32>().ok();
+        eventually(true, || friends() >= Some(5));
+    }
+}
