@@ -341,7 +341,7 @@ fn rule_12_on_a_new_connection_new_times_wait_for_its_first_base() {
     script.commit(&[("a", OperationKind::Add(1))]);
     script.write();
     assert!(script.transfers().is_empty());
-    let now = base(&[NOON_US + script.now_us; 3]);
+    let now = base(&[script.now_us; 3]);
     script.tick(now.clone(), NONE, &[]);
     script.write();
     assert_eq!(script.disk.log[&1].body.dep, now);
@@ -352,15 +352,17 @@ fn rule_12_on_a_new_connection_new_times_wait_for_its_first_base() {
 #[test]
 fn rule_12_a_base_with_an_old_entry_of_one_region_is_old() {
     let mut script = opened();
-    script.tick(base(&[NOON_US, 50, NOON_US]), NONE, &[]);
+    script.pass(100_000_000);
+    script.tick(base(&[100_000_000, 50, 100_000_000]), NONE, &[]);
     script.write();
     script.commit(&[("a", OperationKind::Add(1))]);
     script.write();
-    script.tick(base(&[NOON_US; 3]), NONE, &[]);
+    let newer = base(&[100_000_000; 3]);
+    script.tick(newer.clone(), NONE, &[]);
     script.write();
     script.down(ToClient::Retime { k: 1 });
     script.write();
-    assert_eq!(script.disk.log[&1].body.dep, base(&[NOON_US; 3]));
+    assert_eq!(script.disk.log[&1].body.dep, newer);
 }
 
 /// Its time rises above that of the write which the client has seen over it: with its write it would win again.

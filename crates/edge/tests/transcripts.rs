@@ -234,8 +234,7 @@ fn retime_on_a_new_connection() {
     script.connect();
     script.welcome(0, [0; 8], true);
     script.down(ToClient::Retime { k: 1 });
-    let away_us = NOON_US + 3_600_000_000;
-    script.tick(base(&[away_us, away_us, 60]), NONE, &[]);
+    script.tick(base(&[3_600_000_000, 3_600_000_000, 60]), NONE, &[]);
     script.write();
     script.down(ToClient::Ack { k: 1 });
     keep("retime-on-a-new-connection", &script);

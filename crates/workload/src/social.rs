@@ -168,7 +168,7 @@ fn friends_of(user: u64, users: u64, count: u32, rng: &mut Rng) -> Vec<u64> {
     friends
 }
 
-/// What is not empty at first: profiles, and friends.
+/// What is not empty at first: profiles, statuses, and friends.
 pub(crate) fn filling(
     workload: &Workload,
     number: usize,
@@ -180,9 +180,10 @@ pub(crate) fn filling(
     };
     let (users, bytes) = (workload.keys / OBJECTS, workload.value_bytes);
     (number as u64..users).step_by(clients.max(1)).flat_map(move |user| {
-        let about = Change::Set(Bytes::copy_from_slice(&value(&mut rng, bytes)));
+        let mut text = || Change::Set(Bytes::copy_from_slice(&value(&mut rng, bytes)));
+        let registers = [profile(user), status(user)].map(|object| text().op(object.key));
         let known = friends_of(user, users, count, &mut rng).into_iter().map(name).collect();
         let update = Update::call(Command::new(Verb::SAdd, known));
-        [about.op(profile(user).key), Op::Put { key: friends(user).key, update }]
+        registers.into_iter().chain([Op::Put { key: friends(user).key, update }])
     })
 }

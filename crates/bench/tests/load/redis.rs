@@ -19,7 +19,8 @@ fn every_workload_is_served_and_reads_find_what_was_filled_in() {
         let report = play(&plan);
         assert!(report.is_whole() && report.summary.failures() == 0, "{name}");
         assert_eq!(report.keys_absent, 0, "{name}");
-        assert!(redis.ask(&["DBSIZE"]).parse::<u64>().unwrap() >= 1000, "{name}: all keys were written");
+        let filled = if *name == "social" { 1000 * 3 / 8 } else { 1000 }; // other objects are empty at first
+        assert!(redis.ask(&["DBSIZE"]).parse::<u64>().unwrap() >= filled, "{name}: all keys were written");
         let per_request = match *name {
             "amplified" => 100,
             "amplified-insert" => 10,
