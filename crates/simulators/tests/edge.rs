@@ -19,6 +19,11 @@ fn two() -> Options {
     Options { dcs: 2, partitions: 2, sessions: 4, ops: 24, edge: 3, ..Options::default() }
 }
 
+/// Two regions, one of which is lost for good.
+fn lost_region() -> Options {
+    Options { edge: 2, ops: 30, exclusions: true, ..two() }
+}
+
 /// All that clients see is causal with what sessions see, each transaction is there as a whole and once, and in the end clients show what regions
 /// say.
 #[test]
@@ -31,8 +36,9 @@ fn edge_clients_see_causes_and_whole_transactions_and_lose_nothing() {
 /// A region is lost for good, and excluded. What clients have committed is there in the end, once, and nobody misses what was seen.
 #[test]
 fn a_lost_region_takes_nothing_of_edge_clients_along() {
-    for (options, seeds) in [(three(), 0..150), (Options { edge: 2, ..two() }, 0..250)] {
-        let summary = play("tidemark", Options { exclusions: true, ..options }, seeds);
+    let three = Options { exclusions: true, ops: 40, ..three() };
+    for (options, seeds) in [(three, 0..150), (lost_region(), 0..250)] {
+        let summary = play("tidemark", options, seeds);
         let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
         assert!(summary.violations == 0, "{}", told.join("\n"));
         assert!(summary.stats.edge_lost > 20, "{:?}", summary.stats);
@@ -43,8 +49,7 @@ fn a_lost_region_takes_nothing_of_edge_clients_along() {
 /// any more.
 #[test]
 fn a_client_that_was_away_for_long_waits_for_a_base_before_it_gives_new_times() {
-    let options = Options { edge: 2, ops: 30, exclusions: true, ..two() };
-    cleared("tidemark", options, 654..655);
+    cleared("tidemark", lost_region(), 654..655);
 }
 
 /// Clocks of a region were over a second apart after all had healed: it took no transactions.
@@ -88,9 +93,11 @@ fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
         BASES_ARE_KEPT,
         GIVEN_UP_BY_ALL,
     ];
-    let at = [(SENT_IS_DURABLE, 3013), (FLOORS_LAG, 1829), (TIMES_ARE_NEW, 469), (BASES_ARE_CLOSED, 1554)];
+    let at = [(SENT_IS_DURABLE, 3013), (FLOORS_LAG, 1829), (TIMES_ARE_NEW, 580), (BASES_ARE_CLOSED, 1554)];
     let soon = soon.into_iter().map(|rule| (rule, three(), 0..300));
-    soon.chain(at.into_iter().map(|(rule, seed)| (rule, two(), seed..seed + 1))).collect()
+    let lost = [ALL_IS_SENT_AGAIN, ONE_CHOICE_FOR_ALL, GONE_IS_NOT_COUNTED];
+    let lost = lost.into_iter().map(|rule| (rule, lost_region(), 0..100));
+    soon.chain(lost).chain(at.into_iter().map(|(rule, seed)| (rule, two(), seed..seed + 1))).collect()
 }
 
 #[test]

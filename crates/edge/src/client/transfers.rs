@@ -94,7 +94,11 @@ impl Client {
             let seen = body.dep.entry(dc);
             seen.micros() < oldest_us && seen < base.entry(dc)
         });
-        if is_old && base.dominates(&body.dep) { (Body { dep: self.base.base.clone(), ..body }, self.epoch) } else { (body, entry.epoch) }
+        if is_old && base.dominates(&body.dep) {
+            (Body { dep: self.base.base.clone(), ..body }, self.epoch)
+        } else {
+            (body, entry.epoch)
+        }
     }
 
     /// Where regions remember for certain what they have taken, in microseconds since 1970.

@@ -287,7 +287,10 @@ impl Cluster<'_> {
                 format!("{key} {:?}", written.collect::<Vec<_>>())
             };
             let all: Vec<String> = transaction.updates.iter().map(of).collect();
-            Line::Trouble(format!("{dc}: transaction {k} of an edge client at {h} after {dep}, {}: {what:?}", all.join(", ")))
+            Line::Trouble(format!(
+                "{dc}: transaction {k} of an edge client at {h} after {dep}, {}: {what:?}",
+                all.join(", ")
+            ))
         });
         let taken = match what {
             Acceptance::Taken(_) => true,

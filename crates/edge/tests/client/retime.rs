@@ -1,0 +1,90 @@
+//! Rule 12: new times.
+
+use super::support::script::{NOON_US, base, set, string};
+use super::{NONE, opened};
+use tidemark_edge::client::Status;
+use tidemark_edge::frames::*;
+
+#[test]
+fn rule_12_retime_gives_new_times_and_sends_again() {
+    let mut script = opened();
+    (0..3).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
+    script.write();
+    script.transfers();
+    script.pass(100_000_000);
+    script.down(ToClient::Ack { k: 1 });
+    let before = script.disk.log[&1].body.h_us;
+    script.down(ToClient::Retime { k: 2 });
+    script.down(ToClient::Retime { k: 3 });
+    assert!(script.transfers().is_empty(), "the disk comes first");
+    script.write();
+    assert_eq!(script.transfers(), [(2, false), (3, false)]);
+    let least = NOON_US + script.now_us - 30_000_000;
+    let times: Vec<u64> = script.disk.log.values().map(|logged| logged.body.h_us).collect();
+    assert_eq!(times, [before, least, least + 1]);
+    assert!(script.disk.log.values().all(|logged| logged.sent));
+    script.told.clear();
+    script.down(ToClient::Ack { k: 3 });
+    script.down(ToClient::Retime { k: 1 });
+    assert_eq!(script.client.status(), Status::Offline, "it is taken");
+}
+
+/// What the client has may be a base that no region reads any more: with it another connection would be told the same, and so on without end.
+#[test]
+fn rule_12_on_a_new_connection_new_times_wait_for_its_first_base() {
+    let mut script = opened();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.disconnect();
+    script.pass(3_600_000_000);
+    script.connect();
+    script.welcome(0, [0; 8], true);
+    assert_eq!(script.transfers(), [(1, false), (1, true)]);
+    (0..2).for_each(|_| script.down(ToClient::Retime { k: 1 }));
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    assert!(script.transfers().is_empty());
+    let now = base(&[script.now_us; 3]);
+    script.tick(now.clone(), NONE, &[]);
+    script.write();
+    assert_eq!(script.disk.log[&1].body.dep, now);
+    assert_eq!(script.transfers(), [(1, false), (2, false)]);
+}
+
+/// Of a region that was cut off for long, and is excluded or back, the client may have an old entry beside new ones.
+#[test]
+fn rule_12_a_base_with_an_old_entry_of_one_region_is_old() {
+    let mut script = opened();
+    script.pass(100_000_000);
+    script.tick(base(&[100_000_000, 50, 100_000_000]), NONE, &[]);
+    script.write();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    let newer = base(&[100_000_000; 3]);
+    script.tick(newer.clone(), NONE, &[]);
+    script.write();
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    assert_eq!(script.disk.log[&1].body.dep, newer);
+}
+
+/// Its time rises above that of the write which the client has seen over it: with its write it would win again.
+#[test]
+fn rule_12_with_a_later_time_a_write_that_was_seen_overwritten_stays_overwritten() {
+    let mut script = opened();
+    script.commit(&[("a", set("mine")), ("n", OperationKind::Add(1))]);
+    script.write();
+    script.transfers();
+    let own_us = script.disk.log[&1].body.h_us;
+    script.tick(base(&[40, 40, 40]), NONE, &[(0, string(own_us + 1, "theirs"))]);
+    script.write();
+    assert_eq!(script.read("a"), Some(string(own_us + 1, "theirs")));
+    script.pass(100_000_000);
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    let body = &script.disk.log[&1].body;
+    assert!(body.h_us > own_us + 1);
+    assert_eq!(body.operations.iter().map(|one| &one.key[..]).collect::<Vec<_>>(), [b"n"]);
+    assert_eq!(script.read("a"), Some(string(own_us + 1, "theirs")));
+    assert_eq!(script.transfers(), [(1, false)]);
+}
