@@ -102,6 +102,7 @@ impl Runner for EdgeResponses {
                 ("took_ms", (one.took_us as f64 / 1e3).into()),
                 ("kind", one.kind.into()),
                 ("hit", u64::from(one.hit).into()),
+                ("answered_by", if one.hit { "cache" } else { "region" }.into()),
                 ("dc", one.dc.into()),
             ])
         });
@@ -113,7 +114,7 @@ impl Runner for EdgeResponses {
     }
 
     fn columns(&self) -> Option<Vec<String>> {
-        Some(["client", "at_s", "took_ms", "kind", "hit", "dc"].map(String::from).into())
+        Some(["client", "at_s", "took_ms", "kind", "hit", "answered_by", "dc"].map(String::from).into())
     }
 }
 
