@@ -292,7 +292,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Everything heals, clocks too: they stop to drift, and those of a region are set to the latest of them. A region takes no transaction while
+    /// Everything heals, clocks too: they stop drifting, and those of a region are set to the latest of them. A region takes no transaction while
     /// its clocks are more than a second apart, and they may be; what drifts as fast as here soon is.
     pub(super) fn heal_edge(&mut self) {
         let now = self.now;
