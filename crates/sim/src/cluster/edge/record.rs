@@ -11,7 +11,7 @@ use crate::typed::{self, Family, field};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use tidemark_core::history::{Action, Event, Fate, Read, ReadKind};
+use tidemark_core::history::{Action, Event, Fate, Read, ReadKind, SessionId};
 use tidemark_core::{
     Acceptance, Command, DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Stamp, Update,
     Verb,
@@ -330,7 +330,8 @@ impl Cluster<'_> {
     pub(super) fn edge_concludes(&mut self, ended: bool) {
         let Some(edge) = &self.edge else { return };
         let mut lost = Vec::new();
-        let mut last: BTreeMap<(usize, Key), Hlc> = BTreeMap::new();
+        // By session: a client whose disk was put back knows nothing of what it was before.
+        let mut last: BTreeMap<(SessionId, Key), Hlc> = BTreeMap::new();
         for record in &edge.records.all {
             if record.events.is_empty() && record.k == 0 && !record.sure {
                 continue; // it was never committed
@@ -343,9 +344,10 @@ impl Cluster<'_> {
             let left_out: Vec<Key> =
                 record.left_out.iter().filter_map(|at| register(&record.ops[*at])).collect();
             for event in &mut self.history.events[record.events.clone()] {
+                let session = event.session;
                 if let Action::Write { version, key, .. } = &mut event.action {
                     // What was left out lost to what its client had seen, and was above the client's own before.
-                    let before = last.entry((record.client, key.clone())).or_default();
+                    let before = last.entry((session, key.clone())).or_default();
                     let ts = record.first.max(before.next());
                     let lost = || Stamp { ts, origin: DcId::EDGE, seq: record.client as u32 };
                     let left_out = left_out.contains(key);
