@@ -94,10 +94,7 @@ fn rule_3_a_time_of_long_ago_rises_at_the_first_sending() {
     let least = NOON_US + script.now_us - 30_000_000; // half of what the region retains
     let after: Vec<u64> = script.disk.log.values().map(|logged| logged.body.h_us).collect();
     assert!(before < least && after == [least, least + 1], "{before} {after:?}");
-    script.disconnect();
-    script.pass(3_600_000_000);
-    script.connect();
-    script.welcome(0, [0; 8], true);
+    script.away(3_600_000_000);
     assert_eq!(script.disk.log[&1].body.h_us, least, "it was sent: it never changes again");
     assert_eq!(script.transfers(), [(1, false), (2, false), (1, true), (2, true)]);
 }
@@ -118,10 +115,7 @@ fn rule_4_a_connection_sends_the_whole_log_in_windows() {
     script.write();
     assert_eq!(script.transfers().iter().map(|(k, _)| *k).collect::<Vec<_>>(), (65..=70).collect::<Vec<_>>());
     assert_eq!(script.client.unsent(), 64);
-    script.disconnect();
-    script.pass(1_000_000);
-    script.connect();
-    script.welcome(0, [0; 8], true);
+    script.away(1_000_000);
     assert_eq!(script.transfers()[0], (1, true), "what another region has acknowledged, too");
 }
 

@@ -229,10 +229,7 @@ fn retime_on_a_new_connection() {
     script.open(base(&[10, 20, 30]), NONE, &[]);
     script.commit(&[("a", OperationKind::Add(1))]);
     script.write();
-    script.disconnect();
-    script.pass(3_600_000_000);
-    script.connect();
-    script.welcome(0, [0; 8], true);
+    script.away(3_600_000_000);
     script.down(ToClient::Retime { k: 1 });
     script.tick(base(&[3_600_000_000, 3_600_000_000, 60]), NONE, &[]);
     script.write();

@@ -35,10 +35,7 @@ fn rule_12_on_a_new_connection_new_times_wait_for_its_first_base() {
     let mut script = opened();
     script.commit(&[("a", OperationKind::Add(1))]);
     script.write();
-    script.disconnect();
-    script.pass(3_600_000_000);
-    script.connect();
-    script.welcome(0, [0; 8], true);
+    script.away(3_600_000_000);
     assert_eq!(script.transfers(), [(1, false), (1, true)]);
     (0..2).for_each(|_| script.down(ToClient::Retime { k: 1 }));
     script.commit(&[("a", OperationKind::Add(1))]);

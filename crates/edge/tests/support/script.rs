@@ -251,6 +251,14 @@ impl Script {
         self.told.clear();
     }
 
+    /// Loses its connection, and has another one after so many microseconds, to a region that has nothing of its log.
+    pub(crate) fn away(&mut self, us: u64) {
+        self.disconnect();
+        self.pass(us);
+        self.connect();
+        self.welcome(0, [0; 8], true);
+    }
+
     pub(crate) fn secret(&mut self) {
         self.secrets += 1;
         self.event(Event::Secret(Secret([self.secrets; 32])));
