@@ -279,9 +279,10 @@ impl Cluster<'_> {
         self.stats.crashes += 1;
         self.shown[at].clear();
         self.break_connections_of(at, ending);
-        self.disconnect_clients_of(at);
         self.edge_process_ends(at);
         self.crowd_process_ends(at);
+        // Last: if what these clients wait for was the last that a schedule does, everything heals here, and the process starts again.
+        self.disconnect_clients_of(at);
     }
 
     /// What a node has counted that concerns the run. REQUIRES: once for each of its starts.

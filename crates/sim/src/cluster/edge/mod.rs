@@ -7,6 +7,7 @@
 mod client;
 mod gateway;
 mod judge;
+mod lost;
 mod record;
 
 use super::{Cluster, Event};

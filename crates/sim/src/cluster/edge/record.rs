@@ -5,6 +5,7 @@
 
 use super::super::Cluster;
 use super::client::Client;
+use super::lost::Copy;
 use crate::outcome::ProblemKind;
 use crate::trace::Happening as Line;
 use crate::typed::{self, Family, field};
@@ -329,7 +330,7 @@ impl Cluster<'_> {
     /// The history says what became of all transactions; `ended`: everything was to be delivered.
     pub(super) fn edge_concludes(&mut self, ended: bool) {
         let Some(edge) = &self.edge else { return };
-        let mut lost = Vec::new();
+        let (mut lost, mut copies) = (Vec::new(), Vec::new());
         // By session: a client whose disk was put back knows nothing of what it was before.
         let mut last: BTreeMap<(SessionId, Key), Hlc> = BTreeMap::new();
         for record in &edge.records.all {
@@ -340,6 +341,9 @@ impl Cluster<'_> {
             let client = edge.clients[record.client].core.as_ref();
             let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
             let stamp = record.stamp.or(record.lost.or(record.asked).filter(|_| arrived));
+            if let Some(there) = record.lost.filter(|there| stamp.is_some_and(|stamp| stamp != *there)) {
+                copies.push(Copy { events: record.events.clone(), stamp: there });
+            }
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
             let left_out: Vec<Key> =
                 record.left_out.iter().filter_map(|at| register(&record.ops[*at])).collect();
@@ -366,6 +370,9 @@ impl Cluster<'_> {
                     record.k, record.client
                 ));
             }
+        }
+        if let Some(dc) = self.plan.loses() {
+            self.edge_tells_copies_apart(dc, copies);
         }
         if ended {
             lost.into_iter().for_each(|text| self.problem(ProblemKind::Edge, text));
