@@ -97,10 +97,16 @@ fn everything_is_there_after_a_restart() {
     }
 }
 
-/// What `/status` says of a group at a node's first partition: its stage, and how often it was asked for.
+/// What `/status` says of a group at a node's first partition: its stage, and how often it was asked for. A partition that is busy is missing
+/// there.
 fn standing(cluster: &Cluster, node: usize, name: &str) -> Option<(String, u64)> {
-    let status = cluster.status(node);
-    let groups = status["host"]["partitions"][0]["groupings"]["checking"].as_array().expect("groups").clone();
+    let mut groups = Vec::new();
+    eventually("the groups of a node", || {
+        let status = cluster.status(node);
+        let known = status["host"]["partitions"][0]["groupings"]["checking"].as_array();
+        groups = known.cloned().unwrap_or_default();
+        !groups.is_empty()
+    });
     let group = groups.into_iter().find(|group| group["name"] == name)?;
     Some((group["stage"].as_str().expect("a word").to_string(), group["asked"].as_u64().expect("a number")))
 }
