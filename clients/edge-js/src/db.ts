@@ -22,6 +22,8 @@ export interface Options {
   readonly endpoints: readonly string[];
   /** How many regions must have all that is shown; default 2. */
   readonly k?: number;
+  /** Lower `k` while no region can be reached that shares what is new with as many? Then what is shown may be lost with that region. Default: no. */
+  readonly lower?: boolean;
   readonly token?: string | Uint8Array;
   /** Default: IndexedDB where there is one, else memory. A store that is given here is not shared with other tabs. */
   readonly store?: Store;
@@ -388,12 +390,12 @@ export class Db implements View {
   }
 
   #lead(listener: Listener): Promise<Leader> {
-    const { name, endpoints, k = 2, token = "" } = this.#options;
+    const { name, endpoints, k = 2, lower, token = "" } = this.#options;
     const store = this.#options.store ?? (globalThis.indexedDB ? new IndexedDbStore(name) : new MemoryStore());
     const socket = (this.#options.WebSocket ?? globalThis.WebSocket) as SocketConstructor | undefined;
     if (!socket) throw new Error("there is no global WebSocket: give one as an option");
     if (store instanceof IndexedDbStore) void askToPersist();
-    return Leader.open({ endpoints, K: k, token, socket, store }, listener);
+    return Leader.open({ endpoints, K: k, lower, token, socket, store }, listener);
   }
 
   #take(leader: Leader): void {

@@ -23,6 +23,7 @@ export type SocketConstructor = new (url: string) => Socket;
 
 export interface LeaderOptions {
   readonly endpoints: readonly string[];
+  readonly lower?: boolean | undefined;
   readonly K: number;
   readonly token: string | Uint8Array;
   readonly socket: SocketConstructor;
@@ -63,7 +64,7 @@ export class Leader implements Engine {
     }
     const token = typeof options.token === "string" ? fromText(options.token) : fromArray(options.token);
     const seed = crypto.getRandomValues(new Int32Array(1))[0];
-    const client = new Client({ K: options.K, endpoints: options.endpoints.length, token, seed, eager: true }, durable);
+    const client = new Client({ K: options.K, endpoints: options.endpoints.length, token, seed, lowers: options.lower ?? false, eager: true }, durable);
     const leader = new Leader(options, listener, client);
     if (reason) listener.identity(reason);
     leader.#do((now) => client.start(now));

@@ -65,7 +65,7 @@ interface Unconfirmed {
   shown: boolean;
 }
 
-const OFFLINE: Status = { phase: "offline", region: undefined, unsent: 0, pending: 0, lost: false };
+const OFFLINE: Status = { phase: "offline", region: undefined, isolated: false, unsent: 0, pending: 0, lost: false };
 
 export class Follower implements Engine {
   readonly tab: string;

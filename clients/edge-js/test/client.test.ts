@@ -25,7 +25,7 @@ class Device {
     this.world = world;
     this.store = store ?? new MemoryStore();
     if (!store) this.store.apply({ type: "replace", meta: freshMeta("s".repeat(32), 1), rows: [] });
-    this.client = new Client({ K: 1, endpoints: 1, token: "", seed: 1, eager: true }, this.store.load() as Durable);
+    this.client = new Client({ K: 1, endpoints: 1, token: "", seed: 1, lowers: false, eager: true }, this.store.load() as Durable);
   }
 
   get now(): number {

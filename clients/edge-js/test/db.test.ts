@@ -51,6 +51,25 @@ test("an application disconnects, connects, and goes to another region", async (
   assert.throws(() => db.prefer(3), RangeError);
 });
 
+test("in an isolated region K is lowered if the application says so", async (t) => {
+  const g = await gateways(t);
+  const here = { endpoints: [g.urls[0]] };
+  const [lowers, stays, one] = [await client(t, g, { ...here, lower: true }), await client(t, g, here), await client(t, g, { ...here, k: 1 })];
+  const title = one.register("r:title");
+  await Promise.all([lowers, stays, one].map((db) => db.load([title])));
+  const say = (K: number) => g.world.regions[0].sessions.forEach((session) => session.send({ type: "shared", K }));
+  g.linked.delete(0);
+  say(1);
+  await until(() => lowers.status.isolated && stays.status.isolated, "both know");
+  one.tx((tx) => tx.set(title, "alone"));
+  await until(() => lowers.get(title) === "alone", "K is 1");
+  assert.equal(stays.get(title), undefined);
+  assert.equal(one.status.isolated, false, "one region is all that it wants");
+  g.linked.add(0);
+  say(2);
+  await until(() => stays.get(title) === "alone" && !stays.status.isolated && !lowers.status.isolated, "two regions share it");
+});
+
 test("two clients converge", async (t) => {
   const g = await gateways(t);
   const [a, b] = [await client(t, g), await client(t, g, { endpoints: [...g.urls].reverse() })];

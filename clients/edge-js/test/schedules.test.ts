@@ -59,7 +59,7 @@ class Device {
   start(): void {
     this.#started = this.#world.time - this.#rng.below(1000);
     const durable = this.store.load() as Durable;
-    this.client = new Client({ K: 1 + this.#rng.below(3), endpoints: 3, token: "", seed: this.#rng.bits(), eager: this.#eager }, durable);
+    this.client = new Client({ K: 1 + this.#rng.below(3), endpoints: 3, token: "", seed: this.#rng.bits(), lowers: false, eager: this.#eager }, durable);
     assert.ok(dominates(this.client.base, durable.meta.base));
     seen.kept += durable.values!.size;
     for (const key of KEYS) if (this.#rng.below(4) > 0) this.client.watch(this.#now, key);

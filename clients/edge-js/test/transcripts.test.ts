@@ -121,7 +121,7 @@ class Player {
 
   constructor(start: Json) {
     const { meta, rows, K } = disk(start.disk);
-    this.#client = new Client({ K, endpoints: start.endpoints, token: bin(start.token), seed: BigInt(start.seed), eager: false }, { meta, rows });
+    this.#client = new Client({ K, endpoints: start.endpoints, token: bin(start.token), seed: BigInt(start.seed), lowers: start.lowers === true, eager: false }, { meta, rows });
   }
 
   #effects(): string[] {

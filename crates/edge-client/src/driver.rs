@@ -25,6 +25,8 @@ pub struct Setup {
     pub endpoints: Arc<[Endpoint]>,
     /// What authenticates the user: the password of the nodes, or nothing.
     pub token: Bytes,
+    /// Whether it lowers K while all regions that it reaches are isolated.
+    pub lowers: bool,
     /// Whether the disk keeps the values of watched keys, so that the next process can read them offline.
     pub keep_values: bool,
 }
@@ -74,8 +76,13 @@ impl<D: Disk> Driver<D> {
     pub fn new(disk: D, setup: Setup) -> Self {
         let (Secret(drawn), state) = (draw_secret(), disk.state().clone());
         let seed = u64::from_be_bytes(drawn[..8].try_into().expect("8 of 32 bytes"));
-        let config =
-            Config { endpoints: setup.endpoints.len(), seed, token: setup.token, timing: Timing::DEFAULT };
+        let config = Config {
+            endpoints: setup.endpoints.len(),
+            seed,
+            token: setup.token,
+            lowers: setup.lowers,
+            timing: Timing::DEFAULT,
+        };
         let client = match setup.keep_values {
             true => Client::with_values(state, config),
             false => Client::new(state, config),

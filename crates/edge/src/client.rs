@@ -19,6 +19,8 @@
 //! 13. The status is one of four.
 //! 14. A connection that fails is followed by one to the next endpoint, after a delay that grows.
 //! 15. An operation of the wrong type is the gateway's to refuse.
+//! 16. In an isolated region the next endpoint is tried, once each. If there is no better one, K is lowered for as long, if that is wanted.
+//! 17. From another endpoint than the first the client goes back now and then, and stays there if that has its base.
 //!
 //! **What the driver owes**
 //! - O1 It carries out the effects in their order. [`Effect::Persist`]s become durable in their order, each as a whole, and are answered with
@@ -31,7 +33,7 @@
 //! use tidemark_edge::{durable::Durable, frames::{OperationKind, Secret}};
 //!
 //! let mut disk = Durable::new(Secret([7; 32])); // a driver draws it
-//! let config = Config { endpoints: 2, seed: 1, token: "".into(), timing: Timing::DEFAULT };
+//! let config = Config { endpoints: 2, seed: 1, token: "".into(), lowers: false, timing: Timing::DEFAULT };
 //! let mut client = Client::new(disk.clone(), config);
 //! let mut transaction = client.begin();
 //! transaction.push("visits", OperationKind::Add(1));
@@ -78,6 +80,8 @@ pub struct Config {
     pub seed: u64,
     /// What authenticates the user; may be empty.
     pub token: Bytes,
+    /// Whether it lowers K while all regions that it reaches are isolated, and so may see what is lost if the one that it is at is lost.
+    pub lowers: bool,
     /// How long it waits for what.
     pub timing: Timing,
 }
@@ -233,6 +237,7 @@ impl Client {
             ToClient::Behind { wait_ms } => self.on_wait(wait_ms, true),
             ToClient::Forked { k } => self.on_forked(k),
             ToClient::Retime { k } => self.on_retime(k),
+            ToClient::Shared { regions } => self.on_shared(regions),
             ToClient::Refused { k, operation, code, text } => {
                 self.report_once(k, operation, Report::Refused { k, operation, code, text });
             }
@@ -266,7 +271,7 @@ impl Client {
     fn set_regions(&mut self, regions: u64) {
         self.regions = regions;
         self.persist(vec![Row::Regions(regions)]);
-        self.send_if_open(&crate::frames::ToGateway::SetK { regions });
+        self.choose_regions();
     }
 
     /// Tells subscribers that the values of `keys` may be others now.
@@ -328,6 +333,11 @@ impl Client {
     /// What the gateway has said of itself, if the client is connected to one.
     pub fn welcome(&self) -> Option<&Welcome> {
         self.connecting.connection()?.welcome.as_ref()
+    }
+
+    /// Whether the client's region is isolated: fewer than [`regions`](Self::regions) share what is new there.
+    pub fn is_isolated(&self) -> bool {
+        self.connecting.connection().is_some_and(|open| open.is_isolated(self.regions))
     }
 
     /// Which endpoint the client is connected to, or tries now or next: its index.

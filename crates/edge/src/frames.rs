@@ -23,7 +23,7 @@ pub use base::Base;
 pub use link::{ClientLink, GatewayLink, TICKS_KEPT, TICKS_REFERRED_TO};
 pub use primitive::{Malformed, Unsendable};
 pub(crate) use row::{decode_row, encode_row};
-pub use to_client::{Tick, ToClient, Welcome};
+pub use to_client::{SHARED, Tick, ToClient, Welcome};
 pub use to_gateway::{Hello, ToGateway, VERSION};
 pub use transaction::{Body, Chain, Operation, OperationKind, Secret};
 pub use value::{Change, NO_HASH, Update, Value, ValueHash, Written};

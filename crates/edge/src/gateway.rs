@@ -16,6 +16,7 @@
 mod ask;
 mod channel;
 mod connection;
+mod isolation;
 mod opening;
 mod transfers;
 
@@ -47,6 +48,8 @@ pub struct Settings {
     pub idle_ms: u64,
     /// How long a transaction can be accepted, in milliseconds.
     pub retain_ms: u64,
+    /// A region that is so much ahead of what others have of it is isolated, in milliseconds: much longer than it takes to tell them.
+    pub isolated_ms: u64,
     /// What a client's Hello has to carry, if anything.
     pub token: Option<Bytes>,
 }
@@ -115,6 +118,9 @@ pub struct Gateway {
     channels: BTreeMap<u64, Channel>,
     bases: Vec<Base>,
     told: Vec<Base>,
+    /// So many regions share what is new here, and since when that is looked at.
+    shared: u64,
+    since_us: Option<u64>,
     asked: BTreeMap<AskId, Why>,
     last_ask: AskId,
     /// In microseconds since 1970.
@@ -132,6 +138,8 @@ impl Gateway {
             channels: BTreeMap::new(),
             bases: Vec::new(),
             told: Vec::new(),
+            shared: u64::MAX,
+            since_us: None,
             asked: BTreeMap::new(),
             last_ask: 0,
             now_us: 0,
@@ -191,6 +199,7 @@ impl Gateway {
                 if let Answer::Bases(bases, told) = answer {
                     let as_many = self.bases.len() == bases.len();
                     (self.bases, self.told) = (bases, told);
+                    self.see_isolation();
                     if !as_many {
                         // K is as much as that at most.
                         let all: Vec<ConnectionId> = self.connections.keys().copied().collect();

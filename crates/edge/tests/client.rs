@@ -1,5 +1,7 @@
 //! The client, rule by rule: a test of each, named after it.
 
+#[path = "client/places.rs"]
+mod places;
 #[path = "client/retime.rs"]
 mod retime;
 mod support;

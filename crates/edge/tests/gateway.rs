@@ -1,5 +1,8 @@
 //! The gateway, step by step: whom it tells of a new base, and what of answers to transactions.
 
+#[path = "gateway/isolation.rs"]
+mod isolation;
+
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use tidemark_core::{Acceptance, Guard, Hlc};
@@ -21,6 +24,9 @@ struct Region {
     /// How far it says that it has a client's transactions, and the server that takes them says it.
     guard: Guard,
     missing: u64,
+    /// Up to when other regions have what is new here, those that have most first; and what K clients ask for.
+    others_us: Vec<u64>,
+    regions: u64,
     /// What is not answered for now, and the answers as of when it was asked.
     holds: fn(&Ask) -> bool,
     held: Vec<(AskId, Answer)>,
@@ -37,6 +43,7 @@ impl Region {
             period_ms: 200,
             idle_ms: 5_000,
             retain_ms: 60_000,
+            isolated_ms: 5_000,
             token: None,
         };
         Self {
@@ -48,6 +55,8 @@ impl Region {
             read: 0,
             guard: Guard::default(),
             missing: 0,
+            others_us: Vec::new(),
+            regions: 1,
             holds: |_| false,
             held: Vec::new(),
             received: Vec::new(),
@@ -84,7 +93,10 @@ impl Region {
 
     fn answer(&mut self, ask: Ask) -> Answer {
         match ask {
-            Ask::Bases => Answer::Bases(vec![self.base()], vec![self.base()]),
+            Ask::Bases => {
+                let others = self.others_us.iter().map(|upto_us| Base(vec![Hlc::at(*upto_us)]));
+                Answer::Bases([self.base()].into_iter().chain(others).collect(), vec![self.base()])
+            }
             Ask::Guard(_) => Answer::Guard(self.guard),
             Ask::Changed(..) => Answer::Changed(Some(std::mem::take(&mut self.changed))),
             Ask::Read(_, keys) => {
@@ -110,15 +122,17 @@ impl Region {
     fn open(&mut self, id: ConnectionId, key: &'static str) {
         self.clients.insert(id, ClientLink::default());
         self.gateway.opened(id);
-        let (secret, token, check) = (Secret([id as u8; 32]), Bytes::new(), [0; 8]);
-        let base = Base(Vec::new());
-        self.send(
-            id,
-            &ToGateway::Hello(Hello { secret, regions: 1, base, in_base: 0, first: 1, check, token }),
-        );
+        self.greet(id);
         self.watch(id, 0, key);
         self.send(id, &ToGateway::Sync);
         assert!(self.told(id).iter().any(|frame| matches!(frame, ToClient::Tick(_))));
+    }
+
+    fn greet(&mut self, id: ConnectionId) {
+        let (secret, token, check) = (Secret([id as u8; 32]), Bytes::new(), [0; 8]);
+        let (base, regions) = (Base(Vec::new()), self.regions);
+        let hello = Hello { secret, regions, base, in_base: 0, first: 1, check, token };
+        self.send(id, &ToGateway::Hello(hello));
     }
 
     fn watch(&mut self, id: ConnectionId, reference: u64, key: &'static str) {

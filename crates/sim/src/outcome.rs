@@ -158,6 +158,8 @@ pub struct Stats {
     pub edge_twice: u64,
     /// Those that a region took which was lost then: with it, unless it had told others, or their clients did.
     pub edge_lost: u64,
+    /// How often edge clients were told how many regions share what is new in theirs.
+    pub edge_shared: u64,
     /// Virtual time, in microseconds.
     pub virtual_us: Micros,
 }
@@ -189,6 +191,7 @@ impl Stats {
         self.edge += other.edge;
         self.edge_twice += other.edge_twice;
         self.edge_lost += other.edge_lost;
+        self.edge_shared += other.edge_shared;
         self.virtual_us += other.virtual_us;
     }
 }

@@ -29,6 +29,9 @@ export const BACKOFF_MAX_MS = 10_000;
 export const WELCOME_WITHIN_US = 10_000_000;
 /** The same Missing or Retime within this time is about frames that were under way. */
 export const RETRY_US = 1_000_000;
+/** After so long at another endpoint than the preferred one, or in an isolated region, the client looks for a better one; after twice as long if that was in vain, and so on. */
+export const LOOK_US = 60_000_000;
+const LOOKS_MAX = 6;
 const PERIODS_MAX = 5;
 const TABS_MAX = 256;
 /** A map or set of more elements is not kept in the store: it would be written as a whole with each base that changes it. */
@@ -43,6 +46,8 @@ export interface Config {
   readonly token: Bytes;
   /** For the jitter of reconnections. */
   readonly seed: bigint | number;
+  /** Is K lowered while all regions that can be reached are isolated? Then what is shown may be lost if the region is. */
+  readonly lowers: boolean;
   /** Are transactions visible before they are durable? */
   readonly eager: boolean;
 }
@@ -83,6 +88,8 @@ export type Phase = "offline" | "connecting" | "behind" | "live";
 export interface Status {
   readonly phase: Phase;
   readonly region: string | undefined;
+  /** Fewer than K regions share what is new in this one. */
+  readonly isolated: boolean;
   readonly unsent: number;
   readonly pending: number;
   /** The region lacks own transactions that are not in the log any more: K or more regions were lost. */
@@ -204,8 +211,15 @@ export class Client {
   #phaseAt = 0;
   #link: Link | undefined;
   #connections = 0;
+  /** Where the client is, or tries to be, and where it goes back to. */
   #endpoint = 0;
+  #home = 0;
   #failures = 0;
+  /** So many endpoints in a row could not be used, or are in isolated regions. */
+  #inVain = 0;
+  /** How often it has looked for a better endpoint in vain, and whether it does now. */
+  #looks = 0;
+  #looking = false;
   /** The application wants a connection. */
   #wanted = false;
   #wakeAt: number | undefined;
@@ -386,7 +400,7 @@ export class Client {
   setK(nowUs: number, K: number): void {
     this.#at(nowUs);
     this.#K = K;
-    if (this.#link) this.#send({ type: "setK", K });
+    if (this.#link) this.#chooseK(this.#link);
     this.#advance();
   }
 
@@ -417,9 +431,13 @@ export class Client {
   /** Goes to this endpoint, if it is not there. */
   prefer(nowUs: number, endpoint: number): void {
     this.#at(nowUs);
+    this.#home = endpoint;
     if (endpoint === this.#endpoint && this.#phase === "connected") return;
     this.#endpoint = endpoint;
+    this.#home = endpoint;
     this.#failures = 0;
+    this.#inVain = 0;
+    this.#looks = 0;
     this.#close();
     if (this.#wanted && !this.#fork) this.#reconnect();
     this.#advance();
@@ -482,6 +500,8 @@ export class Client {
 
   #waitForNext(): void {
     this.#link = undefined;
+    this.#inVain++;
+    this.#looking = false;
     this.#endpoint = (this.#endpoint + 1) % this.#config.endpoints;
     this.#tryAgain();
   }
@@ -493,7 +513,47 @@ export class Client {
     this.#phaseAt = this.#now + half + this.#rng.below(half + 1);
   }
 
+  /** Rule 17: when it looks for a better endpoint. One that has lowered K has a base that others may not have. */
+  #looksAt(link: Link): number | undefined {
+    const better = this.#endpoint !== this.#home || this.#isIsolated(link);
+    if (!better || this.#config.endpoints < 2 || link.K !== this.#K) return undefined;
+    return this.#phaseAt + LOOK_US * 2 ** Math.min(this.#looks, LOOKS_MAX);
+  }
+
+  /** From the preferred endpoint, whose region is isolated, it goes to the next one. */
+  #lookElsewhere(): void {
+    const atHome = this.#endpoint === this.#home;
+    this.#close();
+    this.#inVain = atHome ? 1 : 0;
+    this.#endpoint = atHome ? (this.#home + 1) % this.#config.endpoints : this.#home;
+    this.#looks++;
+    this.#looking = true;
+    this.#failures = 0;
+    this.#reconnect();
+  }
+
+  #isIsolated(link: Link): boolean {
+    return link.shared !== undefined && link.shared < this.#K;
+  }
+
+  /** Rule 16: so many regions share what is new in the region. */
+  #onShared(link: Link, regions: number): void {
+    link.shared = regions;
+    if (this.#isIsolated(link) && this.#inVain < this.#config.endpoints - 1) return this.#fail();
+    this.#chooseK(link);
+  }
+
+  /** Asks for the K that is wanted, or that there is. */
+  #chooseK(link: Link): void {
+    const K = this.#config.lowers ? Math.min(this.#K, link.shared ?? this.#K) : this.#K;
+    if (K === link.K) return;
+    link.K = K;
+    this.#send({ type: "setK", K });
+  }
+
   #advanceConnection(): void {
+    const looksAt = this.#link?.welcome && this.#looksAt(this.#link);
+    if (looksAt !== undefined && looksAt <= this.#now) this.#lookElsewhere();
     const link = this.#link;
     if (this.#phase === "waiting" && this.#phaseAt <= this.#now && this.#config.endpoints > 0) {
       this.#phase = "asked";
@@ -515,7 +575,7 @@ export class Client {
     if (this.#staged.length > 0) return;
     const { secret, base, g } = this.#meta;
     const first = this.#log.first;
-    const link = new Link(this.#connections, base, first);
+    const link = new Link(this.#connections, base, first, this.#K);
     this.#link = link;
     this.#send({ type: "hello", secret, K: this.#K, base, g, first, check: this.#log.digest.slice(0, 8), token: this.#config.token });
     const written = keysOf(this.#log.entries.filter(({ shown }) => shown));
@@ -570,6 +630,8 @@ export class Client {
         return this.#onForked(frame.k);
       case "retime":
         return this.#onRetime(link, frame.k);
+      case "shared":
+        return this.#onShared(link, frame.K);
       case "refused":
         return this.#onRefused(frame);
       case "value":
@@ -582,6 +644,11 @@ export class Client {
         link.behinds = 0;
         link.tickedAt = this.#now;
         this.#failures = 0;
+        if (!this.#isIsolated(link)) {
+          this.#inVain = 0;
+          this.#looking = false;
+          if (this.#endpoint === this.#home) this.#looks = 0;
+        }
         this.#staged.push({ link, tick: frame });
     }
   }
@@ -591,6 +658,8 @@ export class Client {
     link.welcomedAt = this.#now;
     this.#clock = { serverUs: frame.time, atUs: this.#now };
     this.#lost = false;
+    // Where it was it had a base.
+    if (this.#looking && !link.covered) return this.#fail();
     const known = frame.head > 0 ? this.#log.digestAt(frame.head) : undefined;
     if (known !== undefined && known.slice(0, 8) !== frame.check) this.#onForked(this.#log.first);
   }
@@ -1004,7 +1073,7 @@ export class Client {
     let times: (number | undefined)[] = [];
     if (this.#phase === "waiting") times = [this.#phaseAt];
     else if (this.#phase === "asked" || (this.#phase === "connected" && !link?.welcome)) times = [this.#phaseAt + WELCOME_WITHIN_US];
-    else if (link) times = [link.pausedUntil, link.retryAt, this.#behindAt(link)].filter((at) => at !== undefined && at > this.#now);
+    else if (link) times = [link.pausedUntil, link.retryAt, this.#behindAt(link), this.#looksAt(link)].filter((at) => at !== undefined && at > this.#now);
     const atUs = times.reduce((least, at) => (least === undefined || at! < least ? at : least), undefined);
     if (atUs !== undefined && atUs !== this.#wakeAt) this.#effects.push({ type: "wake", atUs });
     this.#wakeAt = atUs;
@@ -1024,7 +1093,7 @@ export class Client {
     if (this.#phase === "stopped" || this.#phase === "waiting") phase = "offline";
     else if (link?.welcome) phase = link.covered && this.#now < this.#behindAt(link) ? "live" : "behind";
     const acked = Math.max(link?.acked ?? 0, this.#log.first - 1);
-    return { phase, region: link?.welcome && toText(link.welcome.name), unsent: this.#log.last - acked, pending: this.#log.length, lost: this.#lost };
+    return { phase, region: link?.welcome && toText(link.welcome.name), isolated: link !== undefined && this.#isIsolated(link), unsent: this.#log.last - acked, pending: this.#log.length, lost: this.#lost };
   }
 
   #changed(keys: ReadonlySet<Bytes>, tick: boolean): void {

@@ -74,13 +74,15 @@ export type GatewayFrame =
   | { readonly type: "behind"; readonly ms: number }
   | { readonly type: "forked"; readonly k: number }
   | { readonly type: "retime"; readonly k: number }
+  /** So many regions share what is new in this one. */
+  | { readonly type: "shared"; readonly K: number }
   | { readonly type: "refused"; readonly k: number; readonly op: number; readonly code: Bytes; readonly text: Bytes }
   | { readonly type: "value"; readonly ref: number; readonly tick: number; readonly value: Value }
   | Tick
   | { readonly type: "error"; readonly code: Bytes; readonly text: Bytes };
 
 const TICK = 138;
-const NUMBERS = { ack: 130, missing: 131, later: 132, behind: 133, forked: 134, retime: 135 } as const;
+const NUMBERS = { ack: 130, missing: 131, later: 132, behind: 133, forked: 134, retime: 135, shared: 140 } as const;
 
 // ---- operations and bodies
 
@@ -336,6 +338,8 @@ function readGateway(r: Reader, last: Vec): GatewayFrame {
       return { type: "forked", k: r.u() };
     case NUMBERS.retime:
       return { type: "retime", k: r.u() };
+    case NUMBERS.shared:
+      return { type: "shared", K: r.u() };
     case 136:
       return { type: "refused", k: r.u(), op: r.u(), code: r.bytes(), text: r.bytes() };
     case 137: {
@@ -443,6 +447,10 @@ export function encodeGateway(frame: GatewayFrame, last: Vec): Uint8Array {
     case "retime":
       w.u8(NUMBERS[frame.type]);
       w.u(frame.k);
+      break;
+    case "shared":
+      w.u8(NUMBERS.shared);
+      w.u(frame.K);
       break;
     case "later":
     case "behind":

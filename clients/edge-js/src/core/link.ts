@@ -38,12 +38,16 @@ export class Link {
   retimeFrom: number | undefined;
   /** A base of this connection is visible. */
   based = false;
+  /** K as it was asked for, and how many regions share what is new in this one, if that was said. */
+  K: number;
+  shared: number | undefined;
   /** When to send again, because another Missing or Retime was ignored. */
   retryAt: number | undefined;
 
-  constructor(number: number, base: Vec, first: number) {
+  constructor(number: number, base: Vec, first: number, K: number) {
     this.number = number;
     this.#hello = base;
+    this.K = K;
     this.next = first;
     this.acked = first - 1;
   }

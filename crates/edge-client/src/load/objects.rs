@@ -268,7 +268,7 @@ fn driver(plan: &ObjectsPlan, number: usize) -> Driver<Durable> {
     let first = number % endpoints.len();
     endpoints.rotate_left(first);
     let (endpoints, token) = (endpoints.into(), plan.token.clone());
-    Driver::new(disk, Setup { endpoints, token, keep_values: false })
+    Driver::new(disk, Setup { endpoints, token, lowers: false, keep_values: false })
 }
 
 /// One client and its application.

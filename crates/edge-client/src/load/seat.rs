@@ -44,7 +44,7 @@ impl Seat {
         let mut disk = Durable::new(draw_secret());
         disk.regions = plan.regions;
         let (endpoints, token) = (plan.endpoints.clone(), plan.token.clone());
-        let mut driver = Driver::new(disk, Setup { endpoints, token, keep_values: false });
+        let mut driver = Driver::new(disk, Setup { endpoints, token, lowers: false, keep_values: false });
         let key = Bytes::from(format!("{}{group}", plan.prefix));
         driver.tell(Event::Watch { key: key.clone() });
         driver.tell(Event::Start);

@@ -29,7 +29,7 @@ impl Client {
             open.behind = 0;
             open.ticked_at_us = Some(self.now_us);
         }
-        self.connecting.succeeded();
+        self.connecting.succeeded(self.regions);
         let is_ours = |known| known == tick.check;
         if tick.in_base > self.base.in_base && !self.chain_at(tick.in_base).is_some_and(is_ours) {
             // It is not this log that is in the base, or more than this log.

@@ -1,4 +1,4 @@
-//! Rules 10, 13 and 14: connections, their opening, and the status.
+//! Rules 10, 13, 14, 16 and 17: connections, their opening, where they go, and the status.
 
 use super::{Client, Config, Effect, Status};
 use crate::frames::{ClientLink, Hello, NO_HASH, ToGateway, Welcome};
@@ -15,13 +15,24 @@ pub struct Timing {
     pub welcome_within_ms: u64,
     /// What went wrong is tried again after this time.
     pub retry_ms: u64,
+    /// After so long at another endpoint than the first one, or in an isolated region, it looks for a better one; after twice as long if that was
+    /// in vain, and so on. None: it stays.
+    pub look_ms: Option<u64>,
 }
 
 impl Timing {
     /// For networks that people have.
-    pub const DEFAULT: Self =
-        Self { backoff_min_ms: 250, backoff_max_ms: 10_000, welcome_within_ms: 10_000, retry_ms: 1_000 };
+    pub const DEFAULT: Self = Self {
+        backoff_min_ms: 250,
+        backoff_max_ms: 10_000,
+        welcome_within_ms: 10_000,
+        retry_ms: 1_000,
+        look_ms: Some(60_000),
+    };
 }
+
+/// The time after which a client looks for a better endpoint is doubled so often, at most.
+const LOOKS_MAX: u32 = 6;
 
 /// The status is `Behind` after so many periods without a tick.
 const PERIODS: u64 = 5;
@@ -37,6 +48,11 @@ pub(super) struct Connecting {
     /// The endpoint that is tried now or next.
     endpoint: usize,
     failures: u32,
+    /// So many endpoints in a row could not be used, or are in isolated regions.
+    in_vain: usize,
+    /// How often it has looked for a better endpoint in vain, and whether it does now.
+    looks: u32,
+    looking: bool,
     connections: u64,
     pub(super) phase: Phase,
 }
@@ -60,6 +76,9 @@ pub(super) enum Phase {
 pub(super) struct Connection {
     pub(super) number: u64,
     since_us: u64,
+    /// K that was asked for, and how many regions share what is new in this one, if that was said.
+    wants: u64,
+    shared: Option<u64>,
     /// Once Hello was sent.
     pub(super) link: Option<ClientLink>,
     pub(super) welcome: Option<Welcome>,
@@ -93,6 +112,9 @@ impl Connecting {
             random,
             endpoint: 0,
             failures: 0,
+            in_vain: 0,
+            looks: 0,
+            looking: false,
             connections: 0,
             phase: Phase::Stopped,
         }
@@ -121,9 +143,22 @@ impl Connecting {
         }
     }
 
-    /// Delays are short again.
-    pub(super) fn succeeded(&mut self) {
+    /// A tick has come: delays are short again, and for bases that `regions` have the endpoint is a good one, if its region is not isolated.
+    pub(super) fn succeeded(&mut self, regions: u64) {
         self.failures = 0;
+        if self.connection().is_some_and(|open| !open.is_isolated(regions)) {
+            (self.in_vain, self.looking) = (0, false);
+            if self.endpoint == 0 {
+                self.looks = 0;
+            }
+        }
+    }
+
+    /// Rule 17: when it looks for a better endpoint. One that has lowered K has a base that others may not have.
+    fn looks_at_us(&self, open: &Connection, regions: u64) -> Option<u64> {
+        let (best, others) = (self.endpoint == 0 && !open.is_isolated(regions), self.config.endpoints > 1);
+        let after_ms = self.config.timing.look_ms.filter(|_| !best && others && open.wants == regions)?;
+        Some(open.since_us.saturating_add((after_ms * 1000) << self.looks.min(LOOKS_MAX)))
     }
 
     /// Rule 14: the delay before the next try, in microseconds: half of it is drawn, by SplitMix64.
@@ -144,6 +179,8 @@ impl Connection {
         Self {
             number,
             since_us: now_us,
+            wants: 0,
+            shared: None,
             link: None,
             welcome: None,
             acked: 0,
@@ -164,6 +201,11 @@ impl Connection {
     pub(super) fn reaches(&mut self, k: u64) {
         self.acked = k;
         self.retimed = self.retimed.filter(|(first, _)| *first > k);
+    }
+
+    /// Whether fewer than `regions` share what is new.
+    pub(super) fn is_isolated(&self, regions: u64) -> bool {
+        self.shared.is_some_and(|shared| shared < regions)
     }
 
     /// Whether the region is known to have the client's base.
@@ -235,6 +277,8 @@ impl Client {
     fn wait_for_next(&mut self) {
         let connecting = &mut self.connecting;
         connecting.failures += 1;
+        connecting.in_vain += 1;
+        connecting.looking = false;
         connecting.endpoint = (connecting.endpoint + 1) % connecting.config.endpoints;
         connecting.phase = Phase::Waiting(self.now_us + connecting.delay_us());
     }
@@ -249,6 +293,12 @@ impl Client {
     /// Does what it is time for.
     pub(super) fn advance_connection(&mut self) {
         let (now_us, within_us) = (self.now_us, self.timing().welcome_within_ms * 1000);
+        if self.connecting.connection().is_some_and(|open| {
+            open.welcome.is_some()
+                && self.connecting.looks_at_us(open, self.regions).is_some_and(|at| at <= now_us)
+        }) {
+            self.look_elsewhere();
+        }
         match &mut self.connecting.phase {
             Phase::Waiting(until) if *until <= now_us => {
                 self.connecting.connections += 1;
@@ -278,6 +328,7 @@ impl Client {
         let next = if ALL_IS_SENT_AGAIN.kept() { first } else { first.max(self.acknowledged + 1) };
         let Phase::Connected(open) = &mut self.connecting.phase else { return };
         open.link = Some(ClientLink::default());
+        open.wants = self.regions;
         (open.acked, open.next) = (next - 1, next);
         self.send_if_open(&ToGateway::Hello(Hello {
             secret: self.secret.clone(),
@@ -304,11 +355,46 @@ impl Client {
         if let Some(open) = self.connecting.opened_mut() {
             open.welcome = Some(welcome);
             open.welcomed_at_us = now_us;
+            if self.connecting.looking && !self.connecting.connection().is_some_and(Connection::has_base) {
+                return self.fail(); // where it was it had a base
+            }
         }
         if self.chain_at(head).is_some_and(|known| known != check) {
             let first = self.first_k();
             self.on_forked(first);
         }
+    }
+
+    /// Rule 16: how many regions share what is new in the region.
+    pub(super) fn on_shared(&mut self, regions: u64) {
+        let others = self.connecting.config.endpoints - 1;
+        let Some(open) = self.connecting.opened_mut() else { return };
+        open.shared = Some(regions);
+        if open.is_isolated(self.regions) && self.connecting.in_vain < others {
+            return self.fail();
+        }
+        self.choose_regions();
+    }
+
+    /// Asks for the K that is wanted, or that there is.
+    pub(super) fn choose_regions(&mut self) {
+        let (regions, lowers) = (self.regions, self.connecting.config.lowers);
+        let Some(open) = self.connecting.opened_mut() else { return };
+        let wants = open.shared.filter(|_| lowers).map_or(regions, |shared| shared.min(regions));
+        if std::mem::replace(&mut open.wants, wants) != wants {
+            self.send_if_open(&ToGateway::SetK { regions: wants });
+        }
+    }
+
+    /// Rule 17. From the first endpoint, whose region is isolated, it goes to the next one.
+    fn look_elsewhere(&mut self) {
+        self.close();
+        let connecting = &mut self.connecting;
+        let at_first = connecting.endpoint == 0;
+        (connecting.in_vain, connecting.endpoint) = (usize::from(at_first), usize::from(at_first));
+        (connecting.looks, connecting.looking) = (connecting.looks + 1, true);
+        connecting.failures = 0;
+        connecting.phase = Phase::Waiting(self.now_us);
     }
 
     /// The check of the chain up to `k`, if the log reaches so far.
@@ -360,7 +446,8 @@ impl Client {
             Phase::Asked(_, since) => Some(welcome_by(*since)),
             Phase::Connected(open) if open.welcome.is_none() => Some(welcome_by(open.since_us)),
             Phase::Connected(open) => {
-                let times = [open.paused_until_us, open.retry_at_us, Some(open.behind_at_us())];
+                let looks = self.connecting.looks_at_us(open, self.regions);
+                let times = [open.paused_until_us, open.retry_at_us, Some(open.behind_at_us()), looks];
                 times.into_iter().flatten().filter(|at| *at > now_us).min()
             }
         };

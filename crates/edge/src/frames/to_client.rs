@@ -42,6 +42,12 @@ pub enum ToClient {
         /// Its number.
         k: u64,
     },
+    /// How many regions share what is new in this one, which is one of them. Fewer than the client's K: the region is isolated, and no newer
+    /// base of K comes until this is sent again.
+    Shared {
+        /// At least 1.
+        regions: u64,
+    },
     /// An operation had no effect.
     Refused {
         /// Its transaction.
@@ -122,6 +128,8 @@ const REFUSED: u8 = 136;
 const VALUE: u8 = 137;
 const TICK: u8 = 138;
 const ERROR: u8 = 139;
+/// The first byte of [`ToClient::Shared`].
+pub const SHARED: u8 = 140;
 
 impl ToClient {
     /// Encodes beside the last tick of the connection and its base.
@@ -139,6 +147,7 @@ impl ToClient {
             Self::Behind { wait_ms } => number(&mut out, BEHIND, *wait_ms),
             Self::Forked { k } => number(&mut out, FORKED, *k),
             Self::Retime { k } => number(&mut out, RETIME, *k),
+            Self::Shared { regions } => number(&mut out, SHARED, *regions),
             Self::Refused { k, operation, code, text } => {
                 number(&mut out, REFUSED, *k);
                 put_varint(&mut out, *operation);
@@ -174,6 +183,7 @@ impl ToClient {
             BEHIND => Self::Behind { wait_ms: reader.varint()? },
             FORKED => Self::Forked { k: reader.varint()? },
             RETIME => Self::Retime { k: reader.varint()? },
+            SHARED => Self::Shared { regions: reader.varint()? },
             REFUSED => Self::Refused {
                 k: reader.varint()?,
                 operation: reader.varint()?,

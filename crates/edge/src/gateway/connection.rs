@@ -13,6 +13,9 @@ pub(super) struct Connection {
     /// K, as it asks for it, and as far as that is kept here: the channel that it is in.
     pub(super) wants: u64,
     pub(super) channel: Option<u64>,
+    /// The greatest K that it has asked for, and how many regions share what is new here, as it was told last; none if never.
+    pub(super) most: u64,
+    pub(super) shared: Option<u64>,
     /// It was told that it is disconnected.
     pub(super) refused: bool,
     /// Its first Sync has come.

@@ -45,7 +45,9 @@ impl Gateway {
             ToGateway::Unwatch { reference } => self.unwatch(id, reference),
             ToGateway::SetK { regions } => {
                 connection.wants = regions;
+                connection.most = connection.most.max(regions);
                 self.join(id);
+                self.tell_shared(id);
             }
             ToGateway::Sync => {
                 (connection.synced, connection.asks) = (true, true);
@@ -65,7 +67,7 @@ impl Gateway {
         }
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let client = ClientId(hello.secret.cid());
-        (connection.client, connection.wants) = (client, hello.regions);
+        (connection.client, connection.wants, connection.most) = (client, hello.regions, hello.regions);
         connection.hello = Some(hello);
         self.ask(Why::Welcome(id), Ask::Guard(client));
         self.join(id);
@@ -187,6 +189,7 @@ impl Gateway {
             }
         }
         let guard = self.guard(regions, connection);
+        self.tell_shared(id);
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.live = true;
             connection.have.clear();

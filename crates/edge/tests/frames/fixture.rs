@@ -203,6 +203,7 @@ fn the_rest(fixture: &mut Fixture) {
     fixture.down(ToClient::Behind { wait_ms: 300 });
     fixture.down(ToClient::Forked { k: 7 });
     fixture.down(ToClient::Retime { k: u64::MAX });
+    fixture.down(ToClient::Shared { regions: 2 });
     let (code, text) = ("WRONGTYPE", "the key holds a list");
     fixture.down(ToClient::Refused { k: 8, operation: 8, code: code.into(), text: text.into() });
     fixture.down(ToClient::Error { code: "MALFORMED".into(), text: "trailing bytes".into() });

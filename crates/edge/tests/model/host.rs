@@ -304,6 +304,7 @@ fn config(rng: &mut Rng) -> Config {
         endpoints: crate::world::REGIONS,
         seed: rng.u64(..),
         token: Bytes::new(),
+        lowers: false,
         timing: Timing::DEFAULT,
     }
 }

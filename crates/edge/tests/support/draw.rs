@@ -142,7 +142,7 @@ pub(crate) fn tick(rng: &mut Rng, last: &Base) -> Tick {
 
 /// A frame that a gateway may send on this connection next.
 pub(crate) fn to_client(rng: &mut Rng, link: &GatewayLink) -> ToClient {
-    match rng.u8(..14) {
+    match rng.u8(..15) {
         0 => ToClient::Ack { k: number(rng) },
         1 => ToClient::Missing { k: number(rng) },
         2 => ToClient::Later { wait_ms: number(rng) },
@@ -154,7 +154,8 @@ pub(crate) fn to_client(rng: &mut Rng, link: &GatewayLink) -> ToClient {
             ToClient::Refused { k, operation, code: text(rng, 9), text: text(rng, 9) }
         }
         7 => ToClient::Error { code: text(rng, 9), text: text(rng, 9) },
-        8..=9 if link.tick() > 0 => ToClient::Value { reference: number(rng), value: value(rng) },
+        8 => ToClient::Shared { regions: number(rng) },
+        9..=10 if link.tick() > 0 => ToClient::Value { reference: number(rng), value: value(rng) },
         _ => ToClient::Tick(tick(rng, link.base())),
     }
 }

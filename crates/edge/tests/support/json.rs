@@ -123,6 +123,7 @@ pub(crate) fn to_client(frame: &ToClient) -> (&'static str, Json) {
         ToClient::Behind { wait_ms } => ("Behind", json!({"ms": number(*wait_ms)})),
         ToClient::Forked { k } => ("Forked", json!({"k": number(*k)})),
         ToClient::Retime { k } => ("Retime", json!({"k": number(*k)})),
+        ToClient::Shared { regions } => ("Shared", json!({"K": number(*regions)})),
         ToClient::Refused { k, operation, code, text } => {
             let fields = json!({
                 "k": number(*k), "op": number(*operation), "code": hex(code), "text": hex(text),

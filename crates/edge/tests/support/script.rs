@@ -30,6 +30,7 @@ pub(crate) struct Script {
     commits: u64,
     secrets: u8,
     lines: String,
+    lowers: bool,
 }
 
 pub(crate) fn base(micros: &[u64]) -> Base {
@@ -46,8 +47,8 @@ pub(crate) fn set(text: &str) -> OperationKind {
 
 pub(crate) const TIMING: Timing = Timing::DEFAULT;
 
-fn config() -> Config {
-    Config { endpoints: 3, seed: 42, token: Bytes::from_static(b"token"), timing: TIMING }
+fn config(lowers: bool) -> Config {
+    Config { endpoints: 3, seed: 42, token: Bytes::from_static(b"token"), lowers, timing: TIMING }
 }
 
 impl Script {
@@ -56,8 +57,19 @@ impl Script {
     }
 
     pub(crate) fn with_disk(about: &str, disk: Durable) -> Self {
+        Self::begin(about, disk, false)
+    }
+
+    /// One that wants bases of two regions, or lowers that.
+    pub(crate) fn lowering(about: &str, lowers: bool) -> Self {
+        let mut disk = Durable::new(Secret([1; 32]));
+        disk.regions = 2;
+        Self::begin(about, disk, lowers)
+    }
+
+    fn begin(about: &str, disk: Durable, lowers: bool) -> Self {
         let mut new = Self {
-            client: Client::new(disk.clone(), config()),
+            client: Client::new(disk.clone(), config(lowers)),
             now_us: 0,
             disk,
             writes: VecDeque::new(),
@@ -70,6 +82,7 @@ impl Script {
             commits: 0,
             secrets: 1,
             lines: String::new(),
+            lowers,
         };
         new.line(json!({"about": about}));
         new.line_of_disk();
@@ -82,11 +95,15 @@ impl Script {
 
     fn line_of_disk(&mut self) {
         let rows = rows_of(&self.disk);
-        let config = config();
-        self.line(json!({
+        let config = config(self.lowers);
+        let mut line = json!({
             "start": {"disk": rows.iter().map(row).collect::<Json>(), "endpoints": config.endpoints,
             "seed": json::number(config.seed), "token": json::hex(&config.token)},
-        }));
+        });
+        if self.lowers {
+            line["start"]["lowers"] = json!(true);
+        }
+        self.line(line);
     }
 
     pub(crate) fn lines(&self) -> &str {
@@ -267,7 +284,7 @@ impl Script {
     /// The process dies, and begins again with what is on disk.
     pub(crate) fn crash(&mut self) {
         self.writes.clear();
-        self.client = Client::new(self.disk.clone(), config());
+        self.client = Client::new(self.disk.clone(), config(self.lowers));
         self.now_us = 0; // the clock of another process
         (self.asked, self.wake_at_us) = (None, None);
         self.line_of_disk();
@@ -276,7 +293,7 @@ impl Script {
     /// The process dies, and the next one keeps values.
     pub(crate) fn crash_and_keep_values(&mut self) {
         self.crash();
-        self.client = Client::with_values(self.disk.clone(), config());
+        self.client = Client::with_values(self.disk.clone(), config(self.lowers));
     }
 
     /// Lets time pass, and rings the timer if it is due.

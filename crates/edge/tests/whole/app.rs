@@ -63,6 +63,7 @@ fn client(disk: Durable, dcs: u8, rng: &mut Rng) -> Client {
             endpoints: usize::from(dcs),
             seed: rng.u64(..),
             token: Bytes::new(),
+            lowers: false,
             timing: Timing::DEFAULT,
         },
     )

@@ -31,6 +31,7 @@ fn gateway(dc: u8, dcs: u8) -> Gateway {
         period_ms: 20,
         idle_ms: 5_000,
         retain_ms: RETAIN_US / 1000,
+        isolated_ms: RETAIN_US / 1000,
         token: None,
     })
 }

@@ -20,6 +20,9 @@ const PERIOD_MS: u64 = 200;
 /// How often a client whose keys do not change is told of one, in milliseconds.
 const IDLE_MS: u64 = 5_000;
 
+/// A region whose own writes others have not heard of for so long is isolated, in milliseconds.
+const ISOLATED_MS: u64 = 5_000;
+
 /// So many questions wait for the data thread.
 const QUESTIONS: usize = 4096;
 
@@ -44,6 +47,7 @@ pub(crate) fn start(shard: &Rc<Shard>, listener: TcpListener) -> Result<Edge, Se
             idle_ms: IDLE_MS,
             retain_ms: params.get("edge_retain_us").and_then(serde_json::Value::as_u64).unwrap_or_default()
                 / 1000,
+            isolated_ms: ISOLATED_MS,
             token: config.requirepass.clone().map(Bytes::from),
         };
         (settings, config.max_clients)

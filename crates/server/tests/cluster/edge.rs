@@ -181,6 +181,31 @@ fn a_base_stands_still_while_its_regions_are_apart() {
     two.until("two have it", |app| app.text("key") == "lonely" && app.client().pending() == 0);
 }
 
+/// Who wants bases of two regions leaves one that is cut off; who knows no other lowers K, if it is told to, for as long as that is so.
+#[test]
+fn an_isolated_region_is_left_or_k_is_lowered() {
+    let (cluster, mut redis) = started(1);
+    let (mut leaves, mut lowers) = (App::new(&cluster, &[2, 0], 2), App::lowering(&cluster, &[2], 2));
+    let mut stays = App::new(&cluster, &[2], 2);
+    for app in [&mut leaves, &mut lowers, &mut stays] {
+        app.load(&["key", "other"]);
+    }
+    cut(&cluster, "C", "A");
+    cut(&cluster, "C", "B");
+    assert_eq!(ask(&mut redis[2], "SET key lonely"), "OK");
+    leaves.until("it is at A", |app| (app.client().endpoint(), app.client().status()) == (1, Status::Live));
+    leaves.commit(&[("other", Set("shared".into()))]);
+    leaves.until("A and B have it", |app| app.client().pending() == 0);
+    lowers.until("K is 1", |app| app.text("key") == "lonely" && app.client().base_regions() == 1);
+    stays.run(Duration::from_millis(100));
+    assert_eq!([&leaves, &stays].map(|app| app.text("key")), ["", ""]);
+    heal(&cluster);
+    for app in [&mut leaves, &mut lowers, &mut stays] {
+        let all = |app: &App| app.text("key") == "lonely" && app.text("other") == "shared";
+        app.until("all share it again", |app| all(app) && app.client().base_regions() == 2);
+    }
+}
+
 #[test]
 fn garbage_ends_its_connection_and_nothing_else() {
     let (cluster, mut redis) = started(1);

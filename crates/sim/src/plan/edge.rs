@@ -118,7 +118,18 @@ pub(crate) fn timing(plan: &Plan) -> Timing {
         backoff_max_ms: 40 * far_ms,
         welcome_within_ms: 4 * late_ms + 40 * far_ms,
         retry_ms: 8 * far_ms,
+        look_ms: Some(60 * far_ms),
     }
+}
+
+/// How much a region is ahead of others that is isolated, in milliseconds.
+pub(crate) fn isolated_ms(plan: &Plan) -> u64 {
+    if is_patient(plan) { 5_000 } else { 8 * period_ms(plan) + 12 * (plan.config.farthest_us() / 1_000 + 1) }
+}
+
+/// Whether a client lowers its K in an isolated region; where one is lost it would see what is lost with it.
+pub(crate) fn lowers(plan: &Plan, number: usize) -> bool {
+    plan.loses().is_none() && mix(plan.seed, number as u64 | 41 << 32).is_multiple_of(2)
 }
 
 /// The longest that a client which cannot go on waits until it tries again.

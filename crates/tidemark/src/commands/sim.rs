@@ -243,6 +243,10 @@ fn report(summary: &Summary, took: Duration) -> String {
     if stats.edge_lost > 0 {
         text.push_str(&format!("{} were taken by a region that was lost then\n", stats.edge_lost));
     }
+    if stats.edge_shared > 0 {
+        let times = stats.edge_shared;
+        text.push_str(&format!("{times} times edge clients heard that theirs was isolated, or no longer\n"));
+    }
     if summary.violations > 1 {
         let kinds: Vec<String> =
             summary.by_verdict.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();

@@ -24,14 +24,23 @@ impl App {
         Self::with_token(cluster, nodes, regions, "")
     }
 
+    /// One that lowers K where it knows no region that is not isolated.
+    pub(super) fn lowering(cluster: &Cluster, nodes: &[usize], regions: u64) -> Self {
+        Self::start(cluster, nodes, regions, Bytes::new(), true)
+    }
+
     pub(super) fn with_token(cluster: &Cluster, nodes: &[usize], regions: u64, token: &'static str) -> Self {
+        Self::start(cluster, nodes, regions, Bytes::from(token), false)
+    }
+
+    fn start(cluster: &Cluster, nodes: &[usize], regions: u64, token: Bytes, lowers: bool) -> Self {
         let endpoint = |node: &usize| -> Endpoint {
             cluster.nodes[*node].config.edge_listen.unwrap().to_string().parse().unwrap()
         };
         let mut disk = Durable::new(draw_secret());
         disk.regions = regions;
         let endpoints = nodes.iter().map(endpoint).collect();
-        let setup = Setup { endpoints, token: Bytes::from(token), keep_values: false };
+        let setup = Setup { endpoints, token, lowers, keep_values: false };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut app = Self { driver: Driver::new(disk, setup.clone()), setup, runtime, reports: Vec::new() };
         app.event(Event::Start);

@@ -51,6 +51,7 @@ impl Cluster<'_> {
             period_ms: (world.what.period_us / 1_000).max(1),
             idle_ms: 5_000,
             retain_ms: retain_us.unwrap_or_default() / 1_000,
+            isolated_ms: 24 * 3_600_000, // clients stay where they are
             token: None,
         });
         let period = world.what.period_us;

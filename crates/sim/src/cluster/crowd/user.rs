@@ -125,7 +125,14 @@ impl Cluster<'_> {
             let endpoints = user.endpoints.len().min(2);
             user.core = Some(Core::new(
                 disk,
-                Config { endpoints, seed: number as u64, token: Bytes::new(), timing: Timing::DEFAULT },
+                Config {
+                    endpoints,
+                    seed: number as u64,
+                    token: Bytes::new(),
+                    lowers: false,
+                    // Where to go is what experiments say.
+                    timing: Timing { look_ms: None, ..Timing::DEFAULT },
+                },
             ));
             for key in user.cache.keys().cloned().collect::<Vec<_>>() {
                 self.user_hears(number, Event::Watch { key: key.0 });

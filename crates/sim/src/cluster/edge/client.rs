@@ -3,7 +3,7 @@
 use super::super::Cluster;
 use super::{Happening, record};
 use crate::outcome::ProblemKind;
-use crate::plan::edge::timing;
+use crate::plan::edge::{lowers, timing};
 use crate::plan::{EdgeAct, EdgePlan};
 use crate::rng::mix;
 use crate::trace::Happening as Line;
@@ -111,14 +111,14 @@ impl Cluster<'_> {
     /// The process of a client starts, with what its disk has.
     pub(super) fn edge_starts(&mut self, number: usize, life: u64) {
         let now = self.now;
-        let timing = timing(self.plan);
+        let (timing, lowers) = (timing(self.plan), lowers(self.plan, number));
         let client = &mut self.edge().clients[number];
         if client.dead || client.life != life || client.core.is_some() || now < client.starts_at {
             return;
         }
         client.life += 1;
         let (endpoints, seed) = (client.endpoints.len(), client.life);
-        let config = Config { endpoints, seed, token: Bytes::new(), timing };
+        let config = Config { endpoints, seed, token: Bytes::new(), lowers, timing };
         client.core = Some(Core::new(client.disk.clone(), config));
         for key in client.watched.clone() {
             self.edge_tell(number, Event::Watch { key: key.0 });

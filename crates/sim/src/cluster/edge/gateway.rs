@@ -4,11 +4,12 @@ use super::super::Cluster;
 use super::super::clients::Reply;
 use super::super::process::User;
 use super::Happening;
-use crate::plan::edge::{idle_ms, patience_us, period_ms, retain_us};
+use crate::plan::edge::{idle_ms, isolated_ms, patience_us, period_ms, retain_us};
 use crate::trace::Happening as Line;
 use std::collections::BTreeMap;
 use tidemark_contract::cx::edge::shown;
 use tidemark_core::{Failure, Hlc, Outcome};
+use tidemark_edge::frames::SHARED;
 use tidemark_edge::gateway::{Answer, Ask, AskId, ConnectionId, Gateway, Output, Settings};
 use tidemark_node::SessionId;
 
@@ -40,6 +41,7 @@ impl Cluster<'_> {
             period_ms: period_ms(self.plan),
             idle_ms: idle_ms(self.plan),
             retain_ms: retain_us.unwrap_or_default() / 1_000,
+            isolated_ms: isolated_ms(self.plan),
             token: None,
         };
         let (gateway, asked) = (Gateway::new(settings), BTreeMap::new());
@@ -94,7 +96,10 @@ impl Cluster<'_> {
             }
             for output in outputs {
                 match output {
-                    Output::Send(line, frame) => self.edge_sends(line, 1, Some(frame)),
+                    Output::Send(line, frame) => {
+                        self.stats.edge_shared += u64::from(frame.first() == Some(&SHARED));
+                        self.edge_sends(line, 1, Some(frame));
+                    }
                     Output::Close(line) => {
                         self.edge_sends(line, 1, None);
                         self.edge_ends(line, 1);

@@ -64,6 +64,9 @@ pub(crate) struct Common {
     /// How many regions must have what is shown (K). The folder remembers it [default: 1].
     #[arg(short = 'k', long, global = true, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=64))]
     regions: Option<u64>,
+    /// Lower K while no region can be reached that shares what is new with as many. What is seen then may be lost with that region.
+    #[arg(long, global = true)]
+    lower: bool,
     /// The password of the nodes.
     #[arg(long, global = true, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     password: Option<String>,

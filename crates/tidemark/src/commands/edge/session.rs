@@ -44,7 +44,12 @@ impl Session {
     /// Begins to connect.
     pub(super) fn start(folder: Folder, common: &Common) -> Self {
         let Folder { path, file, endpoints } = folder;
-        let setup = Setup { endpoints: endpoints.clone().into(), token: common.token(), keep_values: true };
+        let setup = Setup {
+            endpoints: endpoints.clone().into(),
+            token: common.token(),
+            lowers: common.lower,
+            keep_values: true,
+        };
         let mut driver = Driver::new(file, setup);
         let regions = common.regions.filter(|regions| *regions != driver.client().regions());
         if let Some(regions) = regions {

@@ -69,12 +69,15 @@ impl Session {
             let state = json!({
                 "status": in_a_word(status), "region": region, "gateway": self.driver.endpoint().to_string(),
                 "folder": self.path, "client": cid, "base_us": client.base().newest_us(), "k": wants,
-                "base_k": has, "pending": pending, "unsent": unsent, "keys": kept
+                "base_k": has, "isolated": client.is_isolated(), "pending": pending, "unsent": unsent, "keys": kept
             });
             return print_line(state.to_string().as_bytes());
         }
         let at = match region {
-            Some(region) => format!(" at region {region} ({})", self.driver.endpoint()),
+            Some(region) => {
+                let isolated = if client.is_isolated() { ", which is cut off from too many others" } else { "" };
+                format!(" at region {region} ({}){isolated}", self.driver.endpoint())
+            }
             None => format!(": {}", self.why_not()),
         };
         let base = match client.base().newest_us() {

@@ -1,0 +1,43 @@
+//! Whether the region is isolated: whether others share what is new here.
+
+use super::{ConnectionId, Gateway};
+use crate::frames::{Base, ToClient};
+
+impl Gateway {
+    /// Looks how many regions have a base that is not far behind this one's, in what it is of this region. A gateway that has just begun waits: its
+    /// node may have.
+    pub(super) fn see_isolation(&mut self) {
+        let limit_us = self.settings.isolated_ms * 1000;
+        let since_us = *self.since_us.get_or_insert(self.now_us);
+        if self.now_us < since_us + limit_us {
+            return;
+        }
+        let own_us = |base: &Base| base.entry(usize::from(self.settings.region)).micros();
+        let newest_us = self.bases.first().map_or(0, own_us);
+        // Who was far behind is not taken for near at once.
+        let near = |(regions, base): &(u64, &Base)| {
+            let limit_us = if *regions <= self.shared { limit_us } else { limit_us / 2 };
+            newest_us.saturating_sub(own_us(base)) <= limit_us
+        };
+        let shared = (1..).zip(&self.bases).take_while(near).count().max(1) as u64;
+        if std::mem::replace(&mut self.shared, shared) != shared {
+            let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+            all.into_iter().for_each(|id| self.tell_shared(id));
+        }
+    }
+
+    /// Tells a client, if that is below its K, or was.
+    pub(super) fn tell_shared(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id).filter(|connection| connection.head.is_some())
+        else {
+            return;
+        };
+        let most = connection.most.clamp(1, self.bases.len().max(1) as u64);
+        let regions = self.shared.min(most);
+        let known = connection.shared.map_or(most, |shared| shared.min(most));
+        if regions != known {
+            connection.shared = Some(regions);
+            self.send(id, &ToClient::Shared { regions });
+        }
+    }
+}
