@@ -9,6 +9,7 @@
 //! 2022. Rules are numbered as in docs/types.md.
 
 mod queued;
+mod segments;
 mod values;
 
 use crate::effect::{Bound, Cut, Datum, Kill, Kind};
@@ -16,6 +17,7 @@ use crate::modifier::{Modified, Modifier};
 use crate::number::{Dd, Number, parse_int};
 use crate::rule;
 pub(crate) use queued::Queued;
+use segments::{Segment, Segments};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use tidemark_core::{Hlc, Stamp, Value, Vector};
@@ -28,32 +30,6 @@ struct Assigned {
     bound: Bound,
 }
 
-/// What one region has added in one go.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Segment {
-    start: Stamp,
-    /// The last increment that is here; none if only a kill has named it yet.
-    last: Option<Stamp>,
-    sum: Number,
-    /// What of it was taken away: the last increment, and the sum up to it.
-    cut: Option<(Stamp, Number)>,
-}
-
-impl Segment {
-    fn is_live(&self) -> bool {
-        self.last.is_some_and(|last| self.cut.is_none_or(|(upto, _)| last > upto))
-    }
-
-    /// Which increment has to be at or below the floor of a kill that does not list the segment, for it to die.
-    fn decides(&self) -> Option<Stamp> {
-        if rule::UNLISTED_BY_END.kept() { self.last } else { Some(self.start) }
-    }
-
-    fn counts(&self) -> Number {
-        self.cut.map_or(self.sum, |(_, sum)| self.sum.minus(sum))
-    }
-}
-
 /// One element of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -63,8 +39,7 @@ pub struct Cell {
     counted: Option<Box<Number>>,
     /// Oldest first.
     assigned: SmallVec<[Assigned; 1]>,
-    /// In the order of their starts.
-    segments: Vec<Segment>,
+    segments: Segments,
     modified: Modified,
     /// Assignments and modifiers that were killed before they arrived.
     early: Vec<Stamp>,
@@ -100,7 +75,7 @@ impl Cell {
         let named = |dot: &Stamp| dots.contains(dot) || !rule::ONLY_OBSERVED_DIES.kept();
         self.assigned.retain(|one| one.dot.ts > floor && !named(&one.dot));
         self.modified.take(floor, dots);
-        for segment in self.segments.iter_mut().filter(|_| rule::INCREMENTS_DIE.kept()) {
+        for segment in self.segments.change().iter_mut().filter(|_| rule::INCREMENTS_DIE.kept()) {
             match cuts.iter().find(|cut| cut.start == segment.start) {
                 Some(_) if !rule::CUTS_END.kept() => {
                     let end = Stamp { ts: Hlc(u64::MAX), ..segment.start };
@@ -122,7 +97,7 @@ impl Cell {
             for cut in cuts {
                 if self.segments.iter().all(|segment| segment.start != cut.start) {
                     let (start, cut) = (cut.start, Some((cut.last, cut.sum)));
-                    self.begin(Segment { start, last: None, sum: Number::default(), cut });
+                    self.segments.begin(Segment { start, last: None, sum: Number::default(), cut });
                 }
             }
         }
@@ -174,19 +149,7 @@ impl Cell {
 
     /// The segment that began at `start` had added up to `sum` at `stamp`.
     pub fn count(&mut self, stamp: Stamp, start: Stamp, sum: Number) {
-        match self.segments.iter_mut().find(|segment| segment.start == start) {
-            Some(segment) if segment.last.is_none_or(|last| last <= stamp) => {
-                (segment.last, segment.sum) = (Some(stamp), sum);
-            }
-            Some(_) => {}
-            None => self.begin(Segment { start, last: Some(stamp), sum, cut: None }),
-        }
-    }
-
-    /// Adds a segment in the order of starts: fractions add up in the same order everywhere.
-    fn begin(&mut self, segment: Segment) {
-        let at = self.segments.partition_point(|one| one.start < segment.start);
-        self.segments.insert(at, segment);
+        self.segments.count(stamp, start, sum);
     }
 
     /// What a change that is executed now has observed of it, above `floor` (R4: also what lost).
@@ -251,7 +214,7 @@ impl Cell {
         };
         let live =
             self.segments.iter().filter(|segment| ends(segment) && segment.is_live()).copied().collect();
-        self.segments.retain(|segment| !ends(segment));
+        self.segments.change().retain(|segment| !ends(segment));
         live
     }
 
@@ -300,8 +263,7 @@ impl Cell {
 
     /// What its increments come to, if there are any.
     pub fn increments(&self) -> Option<Number> {
-        let live = self.segments.iter().filter(|segment| segment.is_live()).map(Segment::counts);
-        live.chain(self.counted.as_deref().copied()).reduce(Number::plus)
+        self.segments.total().into_iter().chain(self.counted.as_deref().copied()).reduce(Number::plus)
     }
 
     /// What a reader sees of it.

@@ -75,7 +75,8 @@ impl Session {
         }
         let at = match region {
             Some(region) => {
-                let isolated = if client.is_isolated() { ", which is cut off from too many others" } else { "" };
+                let isolated =
+                    if client.is_isolated() { ", which is cut off from too many others" } else { "" };
                 format!(" at region {region} ({}){isolated}", self.driver.endpoint())
             }
             None => format!(": {}", self.why_not()),
