@@ -12,7 +12,7 @@
 //! 6. Missing says from where to send again; what is gone from the log is lost.
 //! 7. Later and Behind say when to send again; after three times Behind the next endpoint is tried.
 //! 8. A tick is a new base. The base is durable before it is visible, and the log loses what the base contains in the same step.
-//! 9. A Value is of the base that is visible when its turn comes.
+//! 9. A Value is of the base that is visible when its turn comes. A key that the log writes is watched for as long, whoever has given it up.
 //! 10. A connection opens with Hello, the watches with the hashes of what is cached, and Sync.
 //! 11. A fork makes the client go on under a new name with what was never sent.
 //! 12. Each refusal is reported once. Retime gives a transaction, and those after it, new times.
@@ -66,7 +66,7 @@ use bytes::Bytes;
 use commits::Commits;
 use connection::{Connecting, Connection, Phase};
 use fork::Fork;
-use reading::{Entry, View};
+use reading::{Entry, View, written};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transfers::Sending;
 use values::Values;
@@ -101,6 +101,8 @@ pub struct Client {
     last_h_us: u64,
     /// Watched keys, with their references in this connection.
     watched: BTreeMap<Bytes, Option<u64>>,
+    /// Those of them that only the log needs: it has to know what the client has seen overwritten.
+    left: BTreeSet<Bytes>,
     /// Whether the disk keeps values.
     values: Values,
     /// The inverse of `watched`.
@@ -135,6 +137,7 @@ impl Client {
         assert!(config.endpoints > 0, "there is a gateway to connect to");
         let log: BTreeMap<u64, Entry> =
             durable.log.into_iter().map(|(k, logged)| (k, Entry::loaded(logged))).collect();
+        let left = written(log.values());
         let last_h_us = log.values().map(|entry| entry.logged.body.h_us).max().unwrap_or_default();
         Self {
             secret: durable.secret,
@@ -144,7 +147,8 @@ impl Client {
             base: durable.base,
             epoch: 0,
             last_h_us,
-            watched: BTreeMap::new(),
+            watched: left.iter().map(|key| (key.clone(), None)).collect(),
+            left,
             values: Values::not_kept(&durable.values),
             by_reference: BTreeMap::new(),
             commits: Commits::default(),
@@ -351,8 +355,8 @@ impl Client {
     }
 
     /// The watched keys, in the order of bytes.
-    pub fn watched(&self) -> impl ExactSizeIterator<Item = &Bytes> {
-        self.watched.keys()
+    pub fn watched(&self) -> impl Iterator<Item = &Bytes> {
+        self.watched.keys().filter(|key| !self.left.contains(*key))
     }
 
     fn last_k(&self) -> u64 {

@@ -407,3 +407,39 @@ fn a_full_disk_and_regions() {
     script.event(Event::Stop);
     keep("full_disk", &script);
 }
+
+#[test]
+fn a_key_that_was_given_up_while_the_log_writes_it() {
+    let mut script = Script::new(
+        "A key is given up before its write is delivered: the client knows that it was overwritten when it gives a new time, also after a crash.",
+    );
+    script.watch("a");
+    script.open(base(&[10, 20, 30]), NONE, &[(0, string(5, "old"))]);
+    script.commit(&[("a", set("mine")), ("b", set("blind"))]);
+    script.write();
+    script.tick(base(&[40, 1_000_000, 60]), NONE, &[(0, string(900_000, "theirs"))]);
+    script.write();
+    script.event(Event::Unwatch { key: "a".into() });
+    script.pass(100_000_000);
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    script.read("a");
+    let check = script.check(1);
+    script.tick(base(&[100_000_000, 1_000_000, 60]), (1, check), &[]);
+    script.write();
+    script.read("a");
+    script.commit(&[("a", set("again"))]);
+    script.write_one();
+    script.crash();
+    script.pass(300_000_000);
+    script.event(Event::Start);
+    script.connect();
+    script.welcome(1, check, true);
+    script.tick(base(&[200_000_000, 200_000_000, 60]), (1, check), &[(0, string(199_000_000, "theirs"))]);
+    script.write();
+    script.crash();
+    script.watch("a");
+    script.event(Event::Start);
+    script.connect();
+    keep("given-up", &script);
+}

@@ -191,6 +191,8 @@ export class Client {
   readonly #interest = new Set<Bytes>();
   /** Keys whose values came from the store, and that nobody has asked for yet. */
   readonly #kept = new Set<Bytes>();
+  /** Those of them that only the log needs: it has to know what the client has seen overwritten. */
+  readonly #left = new Set<Bytes>();
   /** Keys whose values the store has, at its base; and those whose values it should get. */
   #saved = new Set<Bytes>();
   #unsaved = new Set<Bytes>();
@@ -238,6 +240,11 @@ export class Client {
       this.#cache.set(key, new Cached(value));
       this.#kept.add(key);
       this.#saved.add(key);
+    }
+    for (const key of keysOf(this.#log.entries)) {
+      if (this.#kept.has(key)) continue;
+      this.#kept.add(key);
+      this.#left.add(key);
     }
     this.#lastH = this.#log.entries.reduce((h, entry) => Math.max(h, entry.h), 0);
     this.#status = this.#statusNow();
@@ -358,7 +365,8 @@ export class Client {
     if (this.#interest.size >= WATCHED_MAX) throw new RangeError("more than 65,536 watched keys");
     this.#interest.add(key);
     if (this.#kept.delete(key)) {
-      this.#changed(new Set([key]), false);
+      this.#left.delete(key);
+      if (this.#cache.has(key)) this.#changed(new Set([key]), false);
       return this.#advance();
     }
     if (this.#interest.size + this.#kept.size > WATCHED_MAX) this.#forget();
@@ -369,7 +377,9 @@ export class Client {
   unwatch(nowUs: number, key: Bytes): void {
     this.#at(nowUs);
     if (!this.#interest.delete(key)) return;
-    this.#drop(key);
+    this.#kept.add(key);
+    this.#left.add(key);
+    this.#letGo();
     this.#advance();
   }
 
@@ -382,8 +392,20 @@ export class Client {
   }
 
   #forget(): void {
-    for (const key of this.#kept) this.#drop(key);
-    this.#kept.clear();
+    for (const key of this.#kept) this.#left.add(key);
+    this.#letGo();
+  }
+
+  /** Watches keys no more that were given up, and that the log does not write. */
+  #letGo(): void {
+    if (this.#left.size === 0) return;
+    const written = keysOf(this.#log.entries);
+    for (const key of this.#left) {
+      if (written.has(key)) continue;
+      this.#left.delete(key);
+      this.#kept.delete(key);
+      this.#drop(key);
+    }
   }
 
   #drop(key: Bytes): void {
@@ -745,6 +767,7 @@ export class Client {
     link.next = Math.max(link.next, meta.before + 1);
     link.based = true;
     this.#changed(keys, true);
+    this.#letGo();
     if (link === this.#link) this.#giveNewTimes(link);
   }
 
@@ -783,6 +806,11 @@ export class Client {
       if (!entry?.durable || entry.sent) break;
       entries.push(entry);
     }
+    const times = this.#newTimes(entries);
+    // For what an earlier process has committed this one knows what its client had seen once it has a base.
+    const waits = entries.findIndex(({ id, h }, i) => !link.based && id === 0 && times[i].h !== h);
+    if (waits >= 0) entries.splice(waits);
+    if (entries.length === 0) return;
     this.#renewTimes(entries);
     for (const entry of entries) {
       entry.sent = true;
@@ -802,6 +830,19 @@ export class Client {
     return cached !== undefined && hides(cached, op, h);
   }
 
+  /** What `#renewTimes` gives these entries. */
+  #newTimes(entries: readonly Entry[], raised?: number): { readonly dep: Vec; readonly epoch: number; readonly h: number }[] {
+    const oldest = this.#oldest();
+    const { base } = this.#meta;
+    let last = entries.length > 0 ? (this.#log.entry(entries[0].k - 1)?.h ?? -1) : -1;
+    return entries.map((entry) => {
+      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
+      const seen = isOld && dominates(base, entry.dep) ? { dep: base, epoch: this.#epoch } : { dep: entry.dep, epoch: entry.epoch };
+      last = Math.max(entry.h + (entry.k === raised ? 1 : 0), greatest(seen.dep) + 1, oldest, last + 1);
+      return { ...seen, h: last };
+    });
+  }
+
   /**
    * Rule 3, for consecutive entries: times that regions still remember, and that grow; bases that regions still read. `raised` gets a greater time in
    * any case. With a later time an entry loses what the client has seen overwritten: it would win again.
@@ -809,20 +850,13 @@ export class Client {
   #renewTimes(entries: readonly Entry[], raised?: number): void {
     const keys = [...keysOf(entries)];
     const values = keys.map((key) => this.#valueOf(key, []));
-    const oldest = this.#oldest();
-    for (const entry of entries) {
+    const times = this.#newTimes(entries, raised);
+    entries.forEach((entry, i) => {
       const { h } = entry;
-      if (entry.k === raised) entry.h++;
-      const { base } = this.#meta;
-      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
-      if (isOld && dominates(base, entry.dep)) {
-        entry.dep = this.#meta.base;
-        entry.epoch = this.#epoch;
-      }
-      entry.h = Math.max(entry.h, greatest(entry.dep) + 1, oldest, (this.#log.entry(entry.k - 1)?.h ?? -1) + 1);
+      Object.assign(entry, times[i]);
       this.#lastH = Math.max(this.#lastH, entry.h);
       if (entry.h !== h) entry.ops = entry.ops.filter((op) => !this.#hides(op, h));
-    }
+    });
     for (const key of keys) this.#visible.delete(key);
     // A write with a later time may win now, and a removal may cover more.
     const others = keys.filter((key, i) => values[i] && hashOf(values[i]) !== hashOf(this.#valueOf(key, [])!));
@@ -1051,6 +1085,7 @@ export class Client {
     this.#refused.clear();
     this.#fork = undefined;
     this.#changed(keysOf(gone), false);
+    this.#letGo();
     this.#tryAgain();
   }
 

@@ -188,12 +188,13 @@ export function decodeBody(array: Uint8Array): Body {
     return readOpOf(r, r.key());
   });
   r.end();
-  checkBody(k, ops.length);
+  checkBody(k);
   return { k, h, dep, ops };
 }
 
-function checkBody(k: number, ops: number): void {
-  if (k === 0 || ops === 0) throw new Malformed("a transaction has a number and operations");
+/** It may have no operation left: those that its client has seen overwritten are left out. */
+function checkBody(k: number): void {
+  if (k === 0) throw new Malformed("a transaction has a number");
 }
 
 // ---- client to gateway
@@ -296,7 +297,7 @@ function readTransfer(r: Reader, connection: Connection): Transfer {
   if (dep === undefined) throw new Malformed("unknown tick");
   const h = r.time(greatest(dep));
   const ops = Array.from({ length: n }, () => readOp(r, connection.keyOf));
-  checkBody(k, n);
+  checkBody(k);
   return { type: "transfer", k, again: (head & 64) !== 0, tick: explicit ? undefined : tick, dep, h, ops };
 }
 

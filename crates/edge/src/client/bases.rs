@@ -1,5 +1,6 @@
 //! Rules 8 and 9: new bases, and values of watched keys.
 
+use super::reading::written;
 use super::{Client, Report};
 use crate::durable::{DurableBase, Row};
 use crate::frames::{Chain, Change, NO_HASH, Tick, ToGateway, Value, ValueHash, WATCHED_MAX};
@@ -128,6 +129,7 @@ impl Client {
             keys.extend(self.take(update.reference, &update.change));
         }
         self.changed(keys);
+        self.let_go();
         if !TICKS_ARE_WHOLE.kept() {
             self.tick_persist = Some(KEPT_BACK);
         }
@@ -153,6 +155,14 @@ impl Client {
     }
 
     pub(super) fn watch(&mut self, key: Bytes) {
+        if self.left.remove(&key) {
+            // It is watched still.
+            if let Some(cached) = self.view.cache.get(&key).cloned() {
+                self.keep_value(&key, cached.value());
+                self.changed([key].into());
+            }
+            return;
+        }
         if self.watched.contains_key(&key) {
             return;
         }
@@ -166,9 +176,25 @@ impl Client {
     }
 
     pub(super) fn unwatch(&mut self, key: &Bytes) {
+        if !self.watched.contains_key(key) || !self.left.insert(key.clone()) {
+            return;
+        }
+        self.forget_value(key);
+        self.let_go();
+    }
+
+    /// Watches keys no more that were given up, and that the log does not write.
+    pub(super) fn let_go(&mut self) {
+        if !self.left.is_empty() {
+            let written = self.written();
+            let gone: Vec<Bytes> = self.left.extract_if(.., |key| !written.contains(key)).collect();
+            gone.iter().for_each(|key| self.drop_key(key));
+        }
+    }
+
+    fn drop_key(&mut self, key: &Bytes) {
         let Some(reference) = self.watched.remove(key) else { return };
         Arc::make_mut(&mut self.view.cache).remove(key);
-        self.forget_value(key);
         if let Some(reference) = reference {
             self.by_reference.remove(&reference);
             self.send_if_open(&ToGateway::Unwatch { reference });
@@ -195,7 +221,6 @@ impl Client {
     /// The keys that the log writes. An opening says no hash of them: a value can be equal and written later than what is cached, and
     /// it depends on that which write wins.
     pub(super) fn written(&self) -> BTreeSet<Bytes> {
-        let operations = self.view.log.values().flat_map(|entry| &entry.logged.body.operations);
-        operations.map(|operation| operation.key.clone()).collect()
+        written(self.view.log.values())
     }
 }

@@ -2,12 +2,12 @@
 //! differ; then this one goes on under a new name.
 
 use super::connection::Phase;
-use super::reading::Entry;
+use super::reading::{Entry, written};
 use super::{Client, Report};
 use crate::durable::{DurableBase, Logged, Row};
 use crate::frames::Secret;
 use crate::rule::FORKS_RENEW;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What there is to be done before the client has a new name.
@@ -69,19 +69,14 @@ impl Client {
             return self.try_again(); // the gateway will say it again
         }
         let gone: Vec<Entry> = self.view.log.values().filter(|entry| !is_kept(entry)).cloned().collect();
-        let keys: BTreeSet<_> = gone
-            .iter()
-            .flat_map(|entry| &entry.logged.body.operations)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|operation| operation.key.clone())
-            .collect();
+        let keys = written(gone.iter());
         let dropped = gone.iter().map(|entry| entry.logged.body.k).filter(|number| *number >= k).collect();
         self.secret = secret;
         self.base = DurableBase { base: self.base.base.clone(), ..DurableBase::START };
         self.view.log = Arc::new(kept);
         self.reported.clear();
         self.acknowledged = 0;
+        self.let_go();
         self.report(Report::Forked { dropped });
         self.changed(keys);
         self.try_again();

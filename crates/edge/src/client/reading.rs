@@ -5,7 +5,7 @@ use crate::durable::Logged;
 use crate::frames::{Base, Operation, OperationKind, Value};
 use crate::value::{Cached, Epoch, Moment};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Values and log. A copy costs little; it shares everything until one of both changes.
@@ -46,6 +46,12 @@ impl Entry {
     }
 }
 
+/// The keys that these write.
+pub(super) fn written<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeSet<Bytes> {
+    let operations = entries.flat_map(|entry| &entry.logged.body.operations);
+    operations.map(|operation| operation.key.clone()).collect()
+}
+
 impl View {
     pub(super) fn new(base: Base, log: BTreeMap<u64, Entry>) -> Self {
         Self { base, cache: Arc::default(), log: Arc::new(log) }
@@ -70,7 +76,8 @@ impl Client {
         Transaction { view: self.view.clone(), epoch: self.epoch, operations: Vec::new() }
     }
 
-    /// The value of a key now; nothing if the key is not watched, or no gateway has sent it yet.
+    /// The value of a key now; nothing if no gateway has sent it yet, or it is watched no more and no transaction of the log
+    /// writes it.
     pub fn read(&self, key: &[u8]) -> Option<Value> {
         self.view.read(key, &[])
     }

@@ -49,10 +49,11 @@ impl Client {
     }
 
     /// Rule 3: the disk learns that transactions from `k` on are sent, and their last times. Nobody has seen earlier ones: so those may
-    /// still rise to where regions remember what they have taken.
+    /// still rise to where regions remember what they have taken. For what an earlier process has committed this one knows what its client had
+    /// seen once it has a base.
     fn mark_as_sent(&mut self, k: u64) {
         let Some(open) = self.opened() else { return };
-        let (connection, end) = (open.number, open.acked + WINDOW);
+        let (connection, end, has_based) = (open.number, open.acked + WINDOW, open.has_based);
         let oldest_us = self.oldest_us();
         let before = k.checked_sub(1).and_then(|k| self.view.log.get(&k));
         let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
@@ -62,13 +63,17 @@ impl Client {
             body.h_us =
                 body.h_us.max(body.dep.newest_us() + 1).max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
+            if !has_based && !entry.is_new && body.h_us != entry.logged.body.h_us {
+                break;
+            }
             self.leave_out_hidden(entry, &mut body);
             let logged = Arc::new(Logged { sent: true, body });
             entries.push(Entry { logged, connection, epoch, ..entry.clone() });
         }
+        let Some(last) = entries.last() else { return };
+        self.last_h_us = self.last_h_us.max(last.logged.body.h_us);
         let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
         let persist = self.persist(rows);
-        self.last_h_us = self.last_h_us.max(last_us);
         self.sending = Some(Sending { persist, entries });
         if !SENT_IS_DURABLE.kept() {
             self.on_sending_persisted(true);

@@ -43,7 +43,10 @@ impl Client {
         let values = std::mem::take(&mut durable.values);
         let mut client = Self::new(durable, config);
         client.values = Values::Kept;
-        client.watched = values.keys().map(|key| (key.clone(), None)).collect();
+        for key in values.keys() {
+            client.left.remove(key);
+            client.watched.insert(key.clone(), None);
+        }
         let cached = values.into_iter().map(|(key, value)| (key, Arc::new(Cached::new(value))));
         client.view.cache = Arc::new(cached.collect());
         client
@@ -57,7 +60,7 @@ impl Client {
         }
         if self.values.are_kept() {
             rows.extend(tick.updates.iter().filter_map(|update| {
-                let key = self.by_reference.get(&update.reference)?;
+                let key = self.by_reference.get(&update.reference).filter(|key| !self.left.contains(*key))?;
                 Some(Row::Value(key.clone(), update.change.clone()))
             }));
         }
@@ -73,7 +76,7 @@ impl Client {
 
     /// A value of the base that is visible.
     pub(super) fn keep_value(&mut self, key: &Bytes, value: &Value) {
-        if self.values == Values::Kept {
+        if self.values == Values::Kept && !self.left.contains(key) {
             self.persist(vec![Row::Value(key.clone(), Change::Whole(value.clone()))]);
         }
     }
@@ -94,7 +97,8 @@ impl Client {
 
     /// What is kept, if the disk has all that it was asked for.
     pub(super) fn kept_values(&self) -> BTreeMap<Bytes, Value> {
-        let all = self.view.cache.iter().filter(|_| self.values.are_kept());
+        let kept = |key: &Bytes| self.values.are_kept() && !self.left.contains(key);
+        let all = self.view.cache.iter().filter(|(key, _)| kept(key));
         all.map(|(key, cached)| (key.clone(), cached.value().clone())).collect()
     }
 }

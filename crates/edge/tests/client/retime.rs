@@ -85,3 +85,45 @@ fn rule_12_with_a_later_time_a_write_that_was_seen_overwritten_stays_overwritten
     assert_eq!(script.read("a"), Some(string(own_us + 1, "theirs")));
     assert_eq!(script.transfers(), [(1, false)]);
 }
+
+/// Else a value that it has shown, and that overwrote its own, would be overwritten by it (seed 1013877 of the simulator).
+#[test]
+fn rule_9_what_the_log_writes_is_watched_though_it_was_given_up() {
+    let mut script = opened();
+    script.commit(&[("a", set("mine")), ("b", OperationKind::Add(1))]);
+    script.write();
+    script.tick(base(&[40, 1_000_000, 60]), NONE, &[(0, string(900_000, "theirs"))]);
+    script.write();
+    script.event(tidemark_edge::client::Event::Unwatch { key: "a".into() });
+    assert!(script.client.watched().eq(["b"]), "to the application it is gone");
+    script.pass(100_000_000);
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    let left: Vec<_> = script.disk.log[&1].body.operations.iter().map(|one| one.key.clone()).collect();
+    assert_eq!(left, ["b"]);
+    script.sent.clear();
+    let check = script.check(1);
+    script.tick(base(&[100_000_000; 3]), (1, check), &[]);
+    script.write();
+    assert_eq!(script.sent, [ToGateway::Unwatch { reference: 0 }], "the log writes it no more");
+    assert_eq!(script.read("a"), None);
+}
+
+/// The process before may have shown what overwrote it.
+#[test]
+fn rule_3_what_an_earlier_process_has_committed_gets_a_later_time_beside_a_base() {
+    let mut script = opened();
+    script.commit(&[("a", set("mine"))]);
+    script.write_one();
+    script.crash();
+    script.pass(200_000_000);
+    script.event(tidemark_edge::client::Event::Start);
+    script.connect();
+    script.welcome(0, [0; 8], true);
+    script.write();
+    assert!(script.transfers().is_empty() && !script.disk.log[&1].sent);
+    script.tick(base(&[150_000_000; 3]), NONE, &[(0, string(100_000_000, "theirs"))]);
+    script.write();
+    assert_eq!(script.transfers(), [(1, false)]);
+    assert!(script.disk.log[&1].body.operations.is_empty());
+}

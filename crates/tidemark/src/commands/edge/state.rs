@@ -63,7 +63,7 @@ impl Session {
         let (status, welcome) = (client.status(), client.welcome());
         let cid: String = client.cid().iter().map(|byte| format!("{byte:02x}")).collect();
         let region = welcome.map(|welcome| String::from_utf8_lossy(&welcome.name).into_owned());
-        let (pending, unsent, kept) = (client.pending(), client.unsent(), client.watched().len());
+        let (pending, unsent, kept) = (client.pending(), client.unsent(), client.watched().count());
         let (wants, has) = (client.regions(), client.base_regions());
         if self.json {
             let state = json!({
