@@ -6,7 +6,8 @@
 //! **Rules**, as numbered in the specification of the link; each has a test of its name:
 //! 1. A read is the value at the base, with the log's operations on top, and those of the transaction.
 //! 2. A commit gets the next number, and a time above all that it saw. It is durable before it is visible.
-//! 3. A transaction is marked as sent, durably, before its frame leaves. Then it never changes again, but for Retime.
+//! 3. A transaction is marked as sent, durably, before its frame leaves. It never changes, but for Retime. What an earlier process has
+//!    committed counts as sent: another copy of the disk may have sent it.
 //! 4. A new connection sends the whole log, at most [`WINDOW`] transactions ahead of what is acknowledged.
 //! 5. An Ack prunes nothing: it speaks of one region.
 //! 6. Missing says from where to send again; what is gone from the log is lost.
@@ -195,6 +196,7 @@ impl Client {
     fn advance(&mut self) {
         self.advance_staged();
         self.advance_fork();
+        self.advance_retime();
         self.advance_commits();
         self.advance_connection();
         self.advance_transfers();

@@ -56,9 +56,8 @@ fn first_connect_and_commit() {
 
 #[test]
 fn offline_commits_and_sending_again() {
-    let mut script = Script::new(
-        "Commits without a connection are sent later, with times that have risen; a cut sends all again.",
-    );
+    let mut script =
+        Script::new("Commits without a connection are sent later, as they are; a cut sends all again.");
     script.watch("a");
     script.open(base(&[10, 20, 30]), NONE, &[(0, string(5, "0"))]);
     script.disconnect();
@@ -308,18 +307,17 @@ fn back_to_the_first_endpoint() {
 #[test]
 fn new_times_for_a_base_with_one_old_entry() {
     let mut script = Script::new(
-        "Of the base of what is sent for the first time one entry is too old, the others are not: it gets the newer base.",
+        "When a transaction gets a new time, one entry of its base is too old, and the others are not: it gets the newer base, too.",
     );
     script.open(base(&[10, 20, 30]), NONE, &[]);
     script.pass(100_000_000);
     script.tick(base(&[100_000_000, 50, 100_000_000]), NONE, &[]);
     script.write();
-    script.down(ToClient::Later { wait_ms: 1_000 });
     script.commit(&[("a", OperationKind::Add(1))]);
     script.write();
     script.tick(base(&[100_000_000; 3]), NONE, &[]);
     script.write();
-    script.pass(1_000_000);
+    script.down(ToClient::Retime { k: 1 });
     script.write();
     keep("one-old-entry", &script);
 }

@@ -6,7 +6,7 @@
 // Deviations:
 // D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
 // D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
-// D3 (rule 3) New times are in use for reads before they are durable, and for sending only after.
+// D3 (rule 12) New times are in use for reads before they are durable, and for sending only after.
 // D4 (rule 12) A second Retime of the same transaction, after more than a second, is answered by another connection: on a slow link it is about a frame with the old time, while the one with the new time is under way.
 // D5 (rule 10) A store may keep the values at its base. A client that starts with them watches their keys, too, until `forget`.
 // Invariants:
@@ -494,6 +494,7 @@ export class Client {
   #advance(): void {
     this.#advanceStaged();
     this.#advanceFork();
+    this.#giveNewTimes();
     this.#advanceCommits();
     this.#advanceConnection();
     this.#advanceTransfers();
@@ -768,7 +769,6 @@ export class Client {
     link.based = true;
     this.#changed(keys, true);
     this.#letGo();
-    if (link === this.#link) this.#giveNewTimes(link);
   }
 
   #next(old: Cached | undefined, change: Change, own: ReadonlySet<Bytes> | undefined): Cached | undefined {
@@ -806,15 +806,10 @@ export class Client {
       if (!entry?.durable || entry.sent) break;
       entries.push(entry);
     }
-    const times = this.#newTimes(entries);
-    // For what an earlier process has committed this one knows what its client had seen once it has a base.
-    const waits = entries.findIndex(({ id, h }, i) => !link.based && id === 0 && times[i].h !== h);
-    if (waits >= 0) entries.splice(waits);
-    if (entries.length === 0) return;
-    this.#renewTimes(entries);
     for (const entry of entries) {
       entry.sent = true;
-      entry.connection = link.number;
+      // What an earlier process has committed another copy of the disk may have sent, too.
+      entry.connection = entry.id > 0 ? link.number : 0;
     }
     this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }
@@ -830,33 +825,28 @@ export class Client {
     return cached !== undefined && hides(cached, op, h);
   }
 
-  /** What `#renewTimes` gives these entries. */
-  #newTimes(entries: readonly Entry[], raised?: number): { readonly dep: Vec; readonly epoch: number; readonly h: number }[] {
-    const oldest = this.#oldest();
-    const { base } = this.#meta;
-    let last = entries.length > 0 ? (this.#log.entry(entries[0].k - 1)?.h ?? -1) : -1;
-    return entries.map((entry) => {
-      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
-      const seen = isOld && dominates(base, entry.dep) ? { dep: base, epoch: this.#epoch } : { dep: entry.dep, epoch: entry.epoch };
-      last = Math.max(entry.h + (entry.k === raised ? 1 : 0), greatest(seen.dep) + 1, oldest, last + 1);
-      return { ...seen, h: last };
-    });
-  }
-
   /**
-   * Rule 3, for consecutive entries: times that regions still remember, and that grow; bases that regions still read. `raised` gets a greater time in
-   * any case. With a later time an entry loses what the client has seen overwritten: it would win again.
+   * Rule 12, for `raised` and all that follow: times that regions still remember, and that grow; bases that regions still read. With a later time an
+   * entry loses what the client has seen overwritten: it would win again.
    */
-  #renewTimes(entries: readonly Entry[], raised?: number): void {
+  #renewTimes(entries: readonly Entry[], raised: number): void {
     const keys = [...keysOf(entries)];
     const values = keys.map((key) => this.#valueOf(key, []));
-    const times = this.#newTimes(entries, raised);
-    entries.forEach((entry, i) => {
+    const oldest = this.#oldest();
+    const { base } = this.#meta;
+    for (const entry of entries) {
       const { h } = entry;
-      Object.assign(entry, times[i]);
+      // By that the gateway tells the new one from the old one.
+      if (entry.k === raised) entry.h++;
+      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
+      if (isOld && dominates(base, entry.dep)) {
+        entry.dep = base;
+        entry.epoch = this.#epoch;
+      }
+      entry.h = Math.max(entry.h, greatest(entry.dep) + 1, oldest, (this.#log.entry(entry.k - 1)?.h ?? -1) + 1);
       this.#lastH = Math.max(this.#lastH, entry.h);
       if (entry.h !== h) entry.ops = entry.ops.filter((op) => !this.#hides(op, h));
-    });
+    }
     for (const key of keys) this.#visible.delete(key);
     // A write with a later time may win now, and a removal may cover more.
     const others = keys.filter((key, i) => values[i] && hashOf(values[i]) !== hashOf(this.#valueOf(key, [])!));
@@ -878,22 +868,24 @@ export class Client {
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
     link.retimed = { k, at: this.#now };
     link.retimeFrom = k;
-    this.#giveNewTimes(link);
   }
 
-  /** Not before the first tick of the connection: the base may be so old that no region reads it any more. */
-  #giveNewTimes(link: Link): void {
-    const k = link.retimeFrom;
-    if (k === undefined || !link.based) return;
+  /**
+   * Not before the first tick of the connection: the base may be so old that no region reads it any more. And not while something is being committed:
+   * it would follow with an earlier time.
+   */
+  #giveNewTimes(): void {
+    const link = this.#link;
+    const k = link?.retimeFrom;
+    if (!link || k === undefined || !link.based || this.#fork || this.#persisting.some(({ kind }) => kind === "commit")) return;
     link.retimeFrom = undefined;
     if (k <= link.acked) return;
     link.retimed = { k, at: this.#now };
     link.next = Math.min(link.next, k);
     link.behinds = 0;
-    // Commits that are not durable yet get theirs when they are first sent.
-    const entries = this.#log.entries.slice(k - this.#log.first).filter((entry) => !this.#isBeingCommitted(entry));
-    // By that the gateway tells the new one from the old one.
-    this.#renewTimes(entries, k);
+    const all = this.#log.entries.slice(k - this.#log.first);
+    this.#renewTimes(all, k);
+    const entries = all.filter((entry) => !this.#waiting.includes(entry));
     for (const entry of entries) entry.connection = link.number;
     this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }

@@ -4,7 +4,7 @@ use super::reading::Entry;
 use super::{Client, Report};
 use crate::durable::{Logged, Row};
 use crate::frames::{Body, MICROS_END, Malformed, ToGateway};
-use crate::rule::{ACKS_PRUNE_NOTHING, HIDDEN_STAYS_HIDDEN, SENT_IS_DURABLE};
+use crate::rule::{ACKS_PRUNE_NOTHING, COPIES_MAY_HAVE_SENT, HIDDEN_STAYS_HIDDEN, SENT_IS_DURABLE};
 use crate::value::Epoch;
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ pub(super) struct Sending {
 impl Client {
     /// Sends what may be sent.
     pub(super) fn advance_transfers(&mut self) {
-        self.advance_retime();
         while let Some(k) = self.next_transfer() {
             let Some(entry) = self.view.log.get(&k) else { return };
             if !entry.logged.sent {
@@ -48,30 +47,18 @@ impl Client {
         (may && open.next <= self.last_k() && open.next <= open.acked + WINDOW).then_some(open.next)
     }
 
-    /// Rule 3: the disk learns that transactions from `k` on are sent, and their last times. Nobody has seen earlier ones: so those may
-    /// still rise to where regions remember what they have taken. For what an earlier process has committed this one knows what its client had
-    /// seen once it has a base.
+    /// Rule 3: the disk learns that transactions from `k` on are sent. What an earlier process has committed another copy of the disk may have
+    /// sent, too.
     fn mark_as_sent(&mut self, k: u64) {
         let Some(open) = self.opened() else { return };
-        let (connection, end, has_based) = (open.number, open.acked + WINDOW, open.has_based);
-        let oldest_us = self.oldest_us();
-        let before = k.checked_sub(1).and_then(|k| self.view.log.get(&k));
-        let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
-        let mut entries = Vec::new();
-        for (_, entry) in self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent) {
-            let (mut body, epoch) = self.seen_lately(entry, oldest_us);
-            body.h_us =
-                body.h_us.max(body.dep.newest_us() + 1).max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
-            last_us = body.h_us;
-            if !has_based && !entry.is_new && body.h_us != entry.logged.body.h_us {
-                break;
-            }
-            self.leave_out_hidden(entry, &mut body);
-            let logged = Arc::new(Logged { sent: true, body });
-            entries.push(Entry { logged, connection, epoch, ..entry.clone() });
-        }
-        let Some(last) = entries.last() else { return };
-        self.last_h_us = self.last_h_us.max(last.logged.body.h_us);
+        let (number, end) = (open.number, open.acked + WINDOW);
+        let entries = self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent);
+        let entries = entries.map(|(_, entry)| {
+            let logged = Arc::new(Logged { sent: true, body: entry.logged.body.clone() });
+            let connection = if entry.is_new || !COPIES_MAY_HAVE_SENT.kept() { number } else { 0 };
+            Entry { logged, connection, ..entry.clone() }
+        });
+        let entries: Vec<Entry> = entries.collect();
         let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
         let persist = self.persist(rows);
         self.sending = Some(Sending { persist, entries });
@@ -140,9 +127,10 @@ impl Client {
 
     /// Persists new times, and sends from there again; not before the first tick of the connection: the base may be so old that no region reads
     /// it any more.
-    fn advance_retime(&mut self) {
+    pub(super) fn advance_retime(&mut self) {
         let (oldest_us, now_us) = (self.oldest_us(), self.now_us);
-        let busy = self.sending.is_some() || self.fork.is_some();
+        // What is being committed follows it, with a later time.
+        let busy = self.sending.is_some() || self.fork.is_some() || self.commits.is_busy();
         let Some(open) = self.connecting.opened_mut().filter(|open| !busy && open.has_based) else { return };
         let Some(k) = open.retime.take().filter(|k| *k > open.acked) else { return };
         open.retimed = Some((k, now_us));
@@ -165,6 +153,9 @@ impl Client {
         let persist = self.persist(rows);
         self.last_h_us = self.last_h_us.max(last_us);
         self.sending = Some(Sending { persist, entries });
+        if !SENT_IS_DURABLE.kept() {
+            self.on_sending_persisted(true);
+        }
     }
 
     pub(super) fn on_sending_persisted(&mut self, done: bool) {

@@ -109,21 +109,41 @@ fn rule_9_what_the_log_writes_is_watched_though_it_was_given_up() {
     assert_eq!(script.read("a"), None);
 }
 
-/// The process before may have shown what overwrote it.
+/// Another copy of the disk may have sent it, also with that time; and the process before may have shown what overwrote it.
 #[test]
-fn rule_3_what_an_earlier_process_has_committed_gets_a_later_time_beside_a_base() {
+fn rule_3_what_an_earlier_process_has_committed_counts_as_sent() {
     let mut script = opened();
     script.commit(&[("a", set("mine"))]);
     script.write_one();
     script.crash();
+    assert!(!script.disk.log[&1].sent);
     script.pass(200_000_000);
     script.event(tidemark_edge::client::Event::Start);
     script.connect();
     script.welcome(0, [0; 8], true);
+    let before = script.disk.log[&1].body.clone();
     script.write();
-    assert!(script.transfers().is_empty() && !script.disk.log[&1].sent);
+    assert_eq!((script.transfers(), &script.disk.log[&1].body), (vec![(1, true)], &before));
+    script.down(ToClient::Retime { k: 1 });
     script.tick(base(&[150_000_000; 3]), NONE, &[(0, string(100_000_000, "theirs"))]);
     script.write();
     assert_eq!(script.transfers(), [(1, false)]);
     assert!(script.disk.log[&1].body.operations.is_empty());
+}
+
+/// One that was on its way to the disk had a time below the new one of the one before, and no region takes that.
+#[test]
+fn rule_12_what_is_being_committed_is_waited_for() {
+    let mut script = opened();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.pass(100_000_000);
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.down(ToClient::Retime { k: 1 });
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.transfers();
+    script.write();
+    let times: Vec<u64> = script.disk.log.values().map(|logged| logged.body.h_us).collect();
+    assert!(times.is_sorted_by(|one, other| one < other), "{times:?}");
+    assert_eq!(script.transfers(), [(1, false), (2, false), (3, false)]);
 }

@@ -116,7 +116,7 @@ impl Cluster<'_> {
     fn edge_asks(&mut self, process: usize, id: AskId, ask: Ask) {
         let op = ask.operation();
         if let Ask::Accept(transaction) = &ask {
-            self.edge_sends_to_region(transaction);
+            self.edge_sends_to_region(self.processes[process].dc, transaction);
         }
         let Some(place) = &mut self.edge().gateways[process] else { return };
         place.asked.insert(id, ask);

@@ -42,6 +42,9 @@ impl Cluster<'_> {
                 }
             }
             let rename = |found: &mut Found| {
+                if found.stamp.is_some_and(|stamp| stamp != copy.stamp) {
+                    return false; // it is the other one
+                }
                 let other = found.value.as_ref().and_then(|value| values.get(value)).cloned();
                 let is_read = other.is_some();
                 found.value = other.or(found.value.take());

@@ -37,6 +37,8 @@ struct Record {
     stamp: Option<Stamp>,
     /// The same of a region that was lost, or will be: others may have it, or will take it at another time.
     lost: Option<Stamp>,
+    /// With which that region was asked last: it may have taken it, and been lost before it said so.
+    asked_there: Option<Stamp>,
     /// With which stamp a region was asked last to take it: it may have taken it, and died before it said so.
     asked: Option<Stamp>,
     /// When it counted for its client at first, and which of its operations were left out since: the client has seen them overwritten.
@@ -181,6 +183,7 @@ impl Cluster<'_> {
             events: 0..0,
             stamp: None,
             lost: None,
+            asked_there: None,
             asked: None,
             first: Hlc::ZERO,
             left_out: Vec::new(),
@@ -264,13 +267,14 @@ impl Cluster<'_> {
     }
 
     /// A region is asked to take a transaction.
-    pub(super) fn edge_sends_to_region(&mut self, transaction: &EdgeTransaction) {
-        let stamp = transaction.stamp();
+    pub(super) fn edge_sends_to_region(&mut self, dc: DcId, transaction: &EdgeTransaction) {
+        let (stamp, is_lost) = (transaction.stamp(), self.plan.loses() == Some(dc));
         let Some(record) = self.edge_record_of(transaction) else { return };
         if record.asked.is_some_and(|asked| asked.ts > stamp.ts) {
             return; // a frame with an earlier time was late
         }
         record.asked = Some(stamp);
+        record.asked_there = record.asked_there.filter(|_| !is_lost).or(is_lost.then_some(stamp));
         let done = |op: &Op| {
             let Op::Put { key, update } = op else { return false };
             let same = |other: &Update| written(other) == written(update);
@@ -341,7 +345,8 @@ impl Cluster<'_> {
             let client = edge.clients[record.client].core.as_ref();
             let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
             let stamp = record.stamp.or(record.lost.or(record.asked).filter(|_| arrived));
-            if let Some(there) = record.lost.filter(|there| stamp.is_some_and(|stamp| stamp != *there)) {
+            let there = record.lost.or(record.asked_there);
+            if let Some(there) = there.filter(|there| stamp.is_some_and(|stamp| stamp != *there)) {
                 copies.push(Copy { events: record.events.clone(), stamp: there });
             }
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
