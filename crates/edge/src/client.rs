@@ -50,6 +50,7 @@ mod commits;
 mod connection;
 mod effect;
 mod fork;
+mod places;
 mod reading;
 mod transfers;
 mod values;

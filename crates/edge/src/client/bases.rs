@@ -187,8 +187,11 @@ impl Client {
     pub(super) fn let_go(&mut self) {
         if !self.left.is_empty() {
             let written = self.written();
-            let gone: Vec<Bytes> = self.left.extract_if(.., |key| !written.contains(key)).collect();
-            gone.iter().for_each(|key| self.drop_key(key));
+            let gone: Vec<Bytes> = self.left.difference(&written).cloned().collect();
+            for key in gone {
+                self.left.remove(&key);
+                self.drop_key(&key);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rules 10, 13, 14, 16 and 17: connections, their opening, where they go, and the status.
+//! Rules 10, 13 and 14: connections, their opening, and the status.
 
 use super::{Client, Config, Effect, Status};
 use crate::frames::{ClientLink, Hello, NO_HASH, ToGateway, Welcome};
@@ -15,8 +15,7 @@ pub struct Timing {
     pub welcome_within_ms: u64,
     /// What went wrong is tried again after this time.
     pub retry_ms: u64,
-    /// After so long at another endpoint than the first one, or in an isolated region, it looks for a better one; after twice as long if that was
-    /// in vain, and so on. None: it stays.
+    /// After so long elsewhere than at the first endpoint, or in an isolated region, it looks for a better one (rule 17). None: never.
     pub look_ms: Option<u64>,
 }
 
@@ -31,28 +30,25 @@ impl Timing {
     };
 }
 
-/// The time after which a client looks for a better endpoint is doubled so often, at most.
-const LOOKS_MAX: u32 = 6;
-
 /// The status is `Behind` after so many periods without a tick.
 const PERIODS: u64 = 5;
 
 /// Where the client is with its connections.
 #[derive(Clone, Debug)]
 pub(super) struct Connecting {
-    config: Config,
+    pub(super) config: Config,
     /// Whether the application wants a connection.
     wanted: bool,
     /// The state of the generator of delays.
     random: u64,
     /// The endpoint that is tried now or next.
-    endpoint: usize,
-    failures: u32,
+    pub(super) endpoint: usize,
+    pub(super) failures: u32,
     /// So many endpoints in a row could not be used, or are in isolated regions.
-    in_vain: usize,
+    pub(super) in_vain: usize,
     /// How often it has looked for a better endpoint in vain, and whether it does now.
-    looks: u32,
-    looking: bool,
+    pub(super) looks: u32,
+    pub(super) looking: bool,
     connections: u64,
     pub(super) phase: Phase,
 }
@@ -75,10 +71,10 @@ pub(super) enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) number: u64,
-    since_us: u64,
+    pub(super) since_us: u64,
     /// K that was asked for, and how many regions share what is new in this one, if that was said.
-    wants: u64,
-    shared: Option<u64>,
+    pub(super) wants: u64,
+    pub(super) shared: Option<u64>,
     /// Once Hello was sent.
     pub(super) link: Option<ClientLink>,
     pub(super) welcome: Option<Welcome>,
@@ -143,24 +139,6 @@ impl Connecting {
         }
     }
 
-    /// A tick has come: delays are short again, and for bases that `regions` have the endpoint is a good one, if its region is not isolated.
-    pub(super) fn succeeded(&mut self, regions: u64) {
-        self.failures = 0;
-        if self.connection().is_some_and(|open| !open.is_isolated(regions)) {
-            (self.in_vain, self.looking) = (0, false);
-            if self.endpoint == 0 {
-                self.looks = 0;
-            }
-        }
-    }
-
-    /// Rule 17: when it looks for a better endpoint. One that has lowered K has a base that others may not have.
-    fn looks_at_us(&self, open: &Connection, regions: u64) -> Option<u64> {
-        let (best, others) = (self.endpoint == 0 && !open.is_isolated(regions), self.config.endpoints > 1);
-        let after_ms = self.config.timing.look_ms.filter(|_| !best && others && open.wants == regions)?;
-        Some(open.since_us.saturating_add((after_ms * 1000) << self.looks.min(LOOKS_MAX)))
-    }
-
     /// Rule 14: the delay before the next try, in microseconds: half of it is drawn, by SplitMix64.
     fn delay_us(&mut self) -> u64 {
         let Timing { backoff_min_ms, backoff_max_ms, .. } = self.config.timing;
@@ -201,11 +179,6 @@ impl Connection {
     pub(super) fn reaches(&mut self, k: u64) {
         self.acked = k;
         self.retimed = self.retimed.filter(|(first, _)| *first > k);
-    }
-
-    /// Whether fewer than `regions` share what is new.
-    pub(super) fn is_isolated(&self, regions: u64) -> bool {
-        self.shared.is_some_and(|shared| shared < regions)
     }
 
     /// Whether the region is known to have the client's base.
@@ -363,38 +336,6 @@ impl Client {
             let first = self.first_k();
             self.on_forked(first);
         }
-    }
-
-    /// Rule 16: how many regions share what is new in the region.
-    pub(super) fn on_shared(&mut self, regions: u64) {
-        let others = self.connecting.config.endpoints - 1;
-        let Some(open) = self.connecting.opened_mut() else { return };
-        open.shared = Some(regions);
-        if open.is_isolated(self.regions) && self.connecting.in_vain < others {
-            return self.fail();
-        }
-        self.choose_regions();
-    }
-
-    /// Asks for the K that is wanted, or that there is.
-    pub(super) fn choose_regions(&mut self) {
-        let (regions, lowers) = (self.regions, self.connecting.config.lowers);
-        let Some(open) = self.connecting.opened_mut() else { return };
-        let wants = open.shared.filter(|_| lowers).map_or(regions, |shared| shared.min(regions));
-        if std::mem::replace(&mut open.wants, wants) != wants {
-            self.send_if_open(&ToGateway::SetK { regions: wants });
-        }
-    }
-
-    /// Rule 17. From the first endpoint, whose region is isolated, it goes to the next one.
-    fn look_elsewhere(&mut self) {
-        self.close();
-        let connecting = &mut self.connecting;
-        let at_first = connecting.endpoint == 0;
-        (connecting.in_vain, connecting.endpoint) = (usize::from(at_first), usize::from(at_first));
-        (connecting.looks, connecting.looking) = (connecting.looks + 1, true);
-        connecting.failures = 0;
-        connecting.phase = Phase::Waiting(self.now_us);
     }
 
     /// The check of the chain up to `k`, if the log reaches so far.

@@ -3,6 +3,8 @@
 //! To the checker a transaction is one read of several keys, and one write of several keys. It was acknowledged when it was on its client's
 //! disk. Its versions are known once a region has taken it.
 
+mod which;
+
 use super::super::Cluster;
 use super::client::Client;
 use super::lost::Copy;
@@ -35,6 +37,8 @@ struct Record {
     events: Range<usize>,
     /// Of its versions, since a region has taken it.
     stamp: Option<Stamp>,
+    /// A region has said that it took it. One that says that it knows a transaction of this number may know that of another branch.
+    taken: bool,
     /// The same of a region that was lost, or will be: others may have it, or will take it at another time.
     lost: Option<Stamp>,
     /// With which that region was asked last: it may have taken it, and been lost before it said so.
@@ -182,6 +186,7 @@ impl Cluster<'_> {
             ops: ops.to_vec(),
             events: 0..0,
             stamp: None,
+            taken: false,
             lost: None,
             asked_there: None,
             asked: None,
@@ -250,22 +255,6 @@ impl Cluster<'_> {
         self.history.events.extend(events);
     }
 
-    /// Which transaction it is that a region is asked to take.
-    fn edge_record_of(&mut self, transaction: &EdgeTransaction) -> Option<&mut Record> {
-        let updates = transaction.updates.iter().flat_map(|(_, updates)| updates);
-        let edge = self.edge();
-        let (records, mut values) = (&mut edge.records, updates.filter_map(|(_, update)| written(update)));
-        let found = values.find_map(|value| records.by_value.get(&value)).copied();
-        // Nothing may be left of it but its number.
-        let number = || {
-            let cid = |client: &Client<'_>| client.core.as_ref().map(|core| core.cid());
-            let client = edge.clients.iter().position(|client| cid(client) == Some(transaction.client.0))?;
-            records.all.iter().rposition(|record| record.client == client && record.k == transaction.k)
-        };
-        let at = found.or_else(number)?;
-        Some(&mut records.all[at])
-    }
-
     /// A region is asked to take a transaction.
     pub(super) fn edge_sends_to_region(&mut self, dc: DcId, transaction: &EdgeTransaction) {
         let (stamp, is_lost) = (transaction.stamp(), self.plan.loses() == Some(dc));
@@ -311,6 +300,7 @@ impl Cluster<'_> {
             self.stats.edge_lost += u64::from(taken);
             return;
         }
+        record.taken |= taken;
         let before = record.stamp.replace(stamp);
         match before {
             None => self.stats.edge += u64::from(taken),
@@ -328,7 +318,10 @@ impl Cluster<'_> {
     /// Of a client's transactions since then, those that no region is known to have may be lost.
     pub(super) fn edge_unsure(&mut self, number: usize, since: usize) {
         let records = self.edge().records.all.iter_mut().skip(since);
-        records.filter(|record| record.client == number).for_each(|record| record.sure = false);
+        for record in records.filter(|record| record.client == number) {
+            record.sure = false;
+            record.stamp = record.stamp.filter(|_| record.taken);
+        }
     }
 
     /// The history says what became of all transactions; `ended`: everything was to be delivered.
