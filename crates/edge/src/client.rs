@@ -61,7 +61,7 @@ pub use reading::Transaction;
 pub use transfers::{BEHIND_MAX, WINDOW};
 
 use crate::durable::{Durable, DurableBase, Logged, Row};
-use crate::frames::{Base, Malformed, Secret, ToClient, Welcome};
+use crate::frames::{Base, Malformed, Secret, ToClient, WATCHED_MAX, Welcome};
 use crate::value::Epoch;
 use bases::Staged;
 use bytes::Bytes;
@@ -139,7 +139,7 @@ impl Client {
         assert!(config.endpoints > 0, "there is a gateway to connect to");
         let log: BTreeMap<u64, Entry> =
             durable.log.into_iter().map(|(k, logged)| (k, Entry::loaded(logged))).collect();
-        let left = written(log.values());
+        let left: BTreeSet<Bytes> = written(log.values()).into_iter().take(WATCHED_MAX / 2).collect();
         let last_h_us = log.values().map(|entry| entry.logged.body.h_us).max().unwrap_or_default();
         Self {
             secret: durable.secret,

@@ -241,7 +241,7 @@ export class Client {
       this.#kept.add(key);
       this.#saved.add(key);
     }
-    for (const key of keysOf(this.#log.entries)) {
+    for (const key of [...keysOf(this.#log.entries)].sort(compareBytes).slice(0, WATCHED_MAX / 2)) {
       if (this.#kept.has(key)) continue;
       this.#kept.add(key);
       this.#left.add(key);
@@ -369,7 +369,11 @@ export class Client {
       if (this.#cache.has(key)) this.#changed(new Set([key]), false);
       return this.#advance();
     }
-    if (this.#interest.size + this.#kept.size > WATCHED_MAX) this.#forget();
+    if (this.#interest.size + this.#kept.size > WATCHED_MAX) {
+      for (const key of this.#kept) this.#drop(key);
+      this.#kept.clear();
+      this.#left.clear();
+    }
     if (this.#link) this.#send({ type: "watch", ref: this.#link.watch(key), key, have: NONE });
     this.#advance();
   }
@@ -456,7 +460,6 @@ export class Client {
     this.#home = endpoint;
     if (endpoint === this.#endpoint && this.#phase === "connected") return;
     this.#endpoint = endpoint;
-    this.#home = endpoint;
     this.#failures = 0;
     this.#inVain = 0;
     this.#looks = 0;
@@ -540,7 +543,9 @@ export class Client {
   #looksAt(link: Link): number | undefined {
     const better = this.#endpoint !== this.#home || this.#isIsolated(link);
     if (!better || this.#config.endpoints < 2 || link.K !== this.#K) return undefined;
-    return this.#phaseAt + LOOK_US * 2 ** Math.min(this.#looks, LOOKS_MAX);
+    const after = LOOK_US * 2 ** Math.min(this.#looks, LOOKS_MAX);
+    // Not all clients at the same time.
+    return this.#phaseAt + after + Math.floor((after * this.#meta.secret.charCodeAt(0)) / 256);
   }
 
   /** From the preferred endpoint, whose region is isolated, it goes to the next one. */

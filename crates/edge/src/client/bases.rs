@@ -166,6 +166,9 @@ impl Client {
         if self.watched.contains_key(&key) {
             return;
         }
+        if self.watched.len() >= WATCHED_MAX {
+            std::mem::take(&mut self.left).iter().for_each(|key| self.drop_key(key)); // they are wanted less
+        }
         if self.watched.len() >= WATCHED_MAX || key.is_empty() || key.len() > crate::frames::KEY_MAX {
             let text = Bytes::from_static(b"a client watches at most 65,536 keys of 1 to 4096 bytes");
             self.report(Report::Error { code: Bytes::from_static(b"WATCH"), text });

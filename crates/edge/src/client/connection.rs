@@ -268,7 +268,10 @@ impl Client {
         let (now_us, within_us) = (self.now_us, self.timing().welcome_within_ms * 1000);
         if self.connecting.connection().is_some_and(|open| {
             open.welcome.is_some()
-                && self.connecting.looks_at_us(open, self.regions).is_some_and(|at| at <= now_us)
+                && self
+                    .connecting
+                    .looks_at_us(open, (self.regions, &self.secret))
+                    .is_some_and(|at| at <= now_us)
         }) {
             self.look_elsewhere();
         }
@@ -387,7 +390,7 @@ impl Client {
             Phase::Asked(_, since) => Some(welcome_by(*since)),
             Phase::Connected(open) if open.welcome.is_none() => Some(welcome_by(open.since_us)),
             Phase::Connected(open) => {
-                let looks = self.connecting.looks_at_us(open, self.regions);
+                let looks = self.connecting.looks_at_us(open, (self.regions, &self.secret));
                 let times = [open.paused_until_us, open.retry_at_us, Some(open.behind_at_us()), looks];
                 times.into_iter().flatten().filter(|at| *at > now_us).min()
             }

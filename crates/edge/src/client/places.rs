@@ -2,7 +2,7 @@
 
 use super::Client;
 use super::connection::{Connecting, Connection, Phase};
-use crate::frames::ToGateway;
+use crate::frames::{Secret, ToGateway};
 
 /// The time after which a client looks for a better endpoint is doubled so often, at most.
 const LOOKS_MAX: u32 = 6;
@@ -19,11 +19,13 @@ impl Connecting {
         }
     }
 
-    /// Rule 17: when it looks for a better endpoint. One that has lowered K has a base that others may not have.
-    pub(super) fn looks_at_us(&self, open: &Connection, regions: u64) -> Option<u64> {
+    /// Rule 17: when it looks for a better endpoint; not all clients do at the same time. One that has lowered K has a base that others may not
+    /// have.
+    pub(super) fn looks_at_us(&self, open: &Connection, (regions, secret): (u64, &Secret)) -> Option<u64> {
         let (best, others) = (self.endpoint == 0 && !open.is_isolated(regions), self.config.endpoints > 1);
         let after_ms = self.config.timing.look_ms.filter(|_| !best && others && open.wants == regions)?;
-        Some(open.since_us.saturating_add((after_ms * 1000) << self.looks.min(LOOKS_MAX)))
+        let after_us = (after_ms * 1000) << self.looks.min(LOOKS_MAX);
+        Some(open.since_us + after_us + after_us * u64::from(secret.0[0]) / 256)
     }
 }
 

@@ -26,16 +26,15 @@ impl Gateway {
         }
     }
 
-    /// Tells a client, if that is below its K, or was.
+    /// Tells a client, if that is below its K, as far as that is kept here, or was. If it is not, all that it wants is there.
     pub(super) fn tell_shared(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id).filter(|connection| connection.head.is_some())
         else {
             return;
         };
-        let most = connection.most.clamp(1, self.bases.len().max(1) as u64);
-        let regions = self.shared.min(most);
-        let known = connection.shared.map_or(most, |shared| shared.min(most));
-        if regions != known {
+        let most = connection.most.max(1);
+        let regions = if self.shared >= most.min(self.bases.len() as u64) { most } else { self.shared };
+        if regions != connection.shared.unwrap_or(most) {
             connection.shared = Some(regions);
             self.send(id, &ToClient::Shared { regions });
         }

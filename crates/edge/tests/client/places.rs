@@ -111,7 +111,7 @@ fn rule_16_k_is_not_lowered_by_itself() {
 #[test]
 fn rule_17_a_client_goes_back_to_the_first_endpoint() {
     let mut script = elsewhere();
-    (0..59).for_each(|_| stay(&mut script, 1_000_000));
+    (0..60).for_each(|_| stay(&mut script, 1_000_000));
     assert_eq!(script.client.status(), Status::Live);
     script.pass(1_000_000);
     assert_eq!(script.connect(), 0, "at once");
@@ -124,7 +124,7 @@ fn rule_17_a_client_goes_back_to_the_first_endpoint() {
 fn rule_17_it_stays_there_only_if_that_has_its_base_and_looks_more_and_more_seldom() {
     let mut script = elsewhere();
     for minutes in [1, 2, 4] {
-        (1..minutes * 60).for_each(|_| stay(&mut script, 1_000_000));
+        (0..minutes * 60).for_each(|_| stay(&mut script, 1_000_000));
         assert_eq!(script.client.status(), Status::Live);
         script.pass(1_000_000);
         assert_eq!(script.connect(), 0);
@@ -137,9 +137,9 @@ fn rule_17_it_stays_there_only_if_that_has_its_base_and_looks_more_and_more_seld
 #[test]
 fn rule_17_it_looks_for_another_region_than_an_isolated_one_unless_it_has_lowered_k() {
     let mut script = alone(false);
-    script.pass(60_000_000);
+    script.pass(61_000_000);
     assert_eq!(script.connect(), 1);
     let mut script = alone(true);
-    script.pass(60_000_000);
+    script.pass(61_000_000);
     assert_eq!(script.asked, None, "others may not have what it has seen");
 }

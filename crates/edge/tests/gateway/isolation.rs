@@ -68,6 +68,8 @@ fn a_client_that_wants_more_is_told_then() {
     assert!(said(&mut region, 2).is_empty());
     region.send(2, &ToGateway::SetK { regions: 9 });
     assert_eq!(said(&mut region, 2), [2]);
+    hear(&mut region, 200_000, [0, 0]);
+    assert_eq!(said(&mut region, 2), [9], "there are no more");
 }
 
 #[test]

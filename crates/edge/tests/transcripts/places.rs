@@ -51,7 +51,7 @@ fn back_to_the_first_endpoint() {
     script.away(1_000_000);
     script.tick(base(&[40, 50, 60]), NONE, &[]);
     script.write();
-    for us in [5_000_000, 55_000_000] {
+    for us in [5_000_000, 56_000_000] {
         script.pass(us);
     }
     script.connect();
@@ -61,7 +61,7 @@ fn back_to_the_first_endpoint() {
     script.welcome(0, [0; 8], true);
     script.tick(base(&[70, 80, 90]), NONE, &[]);
     script.write();
-    for us in [5_000_000, 115_000_000] {
+    for us in [5_000_000, 116_000_000] {
         script.pass(us);
     }
     script.connect();
