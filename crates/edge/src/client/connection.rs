@@ -266,13 +266,7 @@ impl Client {
     /// Does what it is time for.
     pub(super) fn advance_connection(&mut self) {
         let (now_us, within_us) = (self.now_us, self.timing().welcome_within_ms * 1000);
-        if self.connecting.connection().is_some_and(|open| {
-            open.welcome.is_some()
-                && self
-                    .connecting
-                    .looks_at_us(open, (self.regions, &self.secret))
-                    .is_some_and(|at| at <= now_us)
-        }) {
+        if self.looks_now() {
             self.look_elsewhere();
         }
         match &mut self.connecting.phase {

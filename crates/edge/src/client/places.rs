@@ -58,6 +58,13 @@ impl Client {
         }
     }
 
+    /// Whether it is time to look for a better endpoint.
+    pub(super) fn looks_now(&self) -> bool {
+        let open = self.connecting.connection().filter(|open| open.welcome.is_some());
+        let at_us = open.and_then(|open| self.connecting.looks_at_us(open, (self.regions, &self.secret)));
+        at_us.is_some_and(|at_us| at_us <= self.now_us)
+    }
+
     /// Rule 17. From the first endpoint, whose region is isolated, it goes to the next one.
     pub(super) fn look_elsewhere(&mut self) {
         self.close();
