@@ -7,7 +7,7 @@ use crate::rng::mix;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::history::{Action, Fate, Final};
-use tidemark_core::{DcId, Failure, Key, Outcome, Stamp};
+use tidemark_core::{DcId, Failure, Key, Micros, Outcome, Stamp};
 
 /// What an operation in `dc` has come to: if that may be lost, what was acknowledged happened or not.
 pub(super) fn as_far_as_is_left<'o>(plan: &Plan, dc: DcId, outcome: &'o Outcome) -> Cow<'o, Outcome> {
@@ -36,8 +36,17 @@ impl Cluster<'_> {
         self.operator.lost() == Some(dc)
     }
 
+    /// Whether all processes of a data centre have ended since then. What is stable elsewhere they are told by heartbeats, and forget: if
+    /// nobody else knows it, only sessions do, and they are refused (docs/tidemark-protocol.md).
+    fn may_have_forgotten(&self, dc: DcId, since: Option<Micros>) -> bool {
+        let mut all = self.processes.iter().filter(|process| process.dc == dc);
+        all.all(|process| {
+            process.ended_at.is_some_and(|ended_at| since.is_some_and(|since| since <= ended_at))
+        })
+    }
+
     /// Once a data centre was lost, the checker is not asked whether all converges: the survivors have to return the same, and nothing
-    /// older than what sessions of theirs have written or seen.
+    /// older than what sessions of theirs have written, or seen and their servers have not forgotten.
     pub(super) fn judge_survivors(&mut self) {
         let Some(lost) = self.operator.lost() else { return };
         let finals = std::mem::take(&mut self.history.finals);
@@ -54,7 +63,9 @@ impl Cluster<'_> {
                 Action::Write { key, value: None, .. } => _ = deleted.insert(key),
                 Action::Write { key, version, .. } if of_survivor => knows(key, *version),
                 Action::Read { reads, .. } if of_survivor => {
-                    reads.iter().for_each(|read| knows(&read.key, read.found.stamp));
+                    let forgotten = self.may_have_forgotten(event.dc, event.end_us);
+                    let counts = |stamp: &Stamp| stamp.origin != lost || !forgotten;
+                    reads.iter().for_each(|read| knows(&read.key, read.found.stamp.filter(counts)));
                 }
                 _ => {}
             }
