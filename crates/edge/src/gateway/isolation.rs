@@ -24,6 +24,10 @@ impl Gateway {
             let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
             all.into_iter().for_each(|id| self.tell_shared(id));
         }
+        // Who has a base that this region lacks waits for a first tick: it has to hear that none comes.
+        let opening: Vec<ConnectionId> =
+            self.channels.values().flat_map(|channel| channel.opening.iter().copied()).collect();
+        opening.into_iter().for_each(|id| self.tell_shared(id));
     }
 
     /// Tells a client, if that is below its K, as far as that is kept here, or was. If it is not, all that it wants is there.

@@ -1,7 +1,9 @@
 //! Whether others share what is new in the gateway's region.
 
 use super::{NOON_US, Region};
-use tidemark_edge::frames::{ToClient, ToGateway};
+use bytes::Bytes;
+use tidemark_core::Hlc;
+use tidemark_edge::frames::{Base, Hello, Secret, ToClient, ToGateway};
 use tidemark_edge::gateway::ConnectionId;
 
 /// A client of two regions and one of all three; another region hears of this one at once, the third did a second ago.
@@ -59,6 +61,29 @@ fn who_comes_is_told_before_the_first_tick_and_who_has_lowered_k_goes_on_hearing
     region.send(4, &ToGateway::SetK { regions: 1 });
     hear(&mut region, 200_000, [0, 6_000_000]);
     assert_eq!(said(&mut region, 4), [2]);
+}
+
+/// Its base comes from others, and this region lacks it: there is no tick.
+#[test]
+fn who_waits_for_the_first_tick_is_told_too() {
+    let mut region = shared();
+    hear(&mut region, 200_000, [6_000_000, 6_000_000]);
+    region.clients.insert(4, Default::default());
+    region.gateway.opened(4);
+    let ahead = Base(vec![Hlc::at(region.now_us + 60_000_000)]);
+    let hello = Hello {
+        secret: Secret([4; 32]),
+        regions: 2,
+        base: ahead,
+        in_base: 0,
+        first: 1,
+        check: [0; 8],
+        token: Bytes::new(),
+    };
+    region.send(4, &ToGateway::Hello(hello));
+    region.send(4, &ToGateway::Sync);
+    hear(&mut region, 200_000, [6_200_000, 6_200_000]);
+    assert_eq!(said(&mut region, 4), [1]);
 }
 
 #[test]
