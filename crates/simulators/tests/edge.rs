@@ -78,6 +78,10 @@ fn what_a_client_has_left_out_and_late_frames_are_judged_as_what_they_are() {
     for seed in [175, 2151, 14755] {
         cleared("tidemark", three(), seed..seed + 1);
     }
+    // Another number under a new name, and a number that another branch has.
+    for seed in [3013592, 3011456] {
+        cleared("tidemark", Options { edge: 2, ops: 30, ..two() }, seed..seed + 1);
+    }
 }
 
 /// A copy of a transaction that only a lost region had is another one to those who were there; and a process that started again while its end was
