@@ -199,13 +199,14 @@ impl Gateway {
                 if let Answer::Bases(bases, told) = answer {
                     let as_many = self.bases.len() == bases.len();
                     (self.bases, self.told) = (bases, told);
-                    self.see_isolation();
+                    let opening = self.see_isolation();
                     if !as_many {
                         // K is as much as that at most.
                         let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
                         all.into_iter().for_each(|id| self.join(id));
                     }
                     self.advance();
+                    opening.into_iter().for_each(|id| self.open_if_ready(id));
                 }
             }
             (Some(Why::Welcome(id)), Answer::Guard(guard)) => self.welcome(id, guard),

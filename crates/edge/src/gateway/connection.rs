@@ -18,6 +18,8 @@ pub(super) struct Connection {
     pub(super) shared: Option<u64>,
     /// It was told that it is disconnected.
     pub(super) refused: bool,
+    /// Bases were told since it came: what is known of isolation may be of long ago before.
+    pub(super) fresh: bool,
     /// Its first Sync has come.
     pub(super) synced: bool,
     /// It was sent the tick that ends its opening.

@@ -168,7 +168,7 @@ impl Gateway {
     /// is known.
     pub(super) fn open_if_ready(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(&id) else { return };
-        let ready = connection.synced && !connection.live && connection.head.is_some();
+        let ready = connection.synced && connection.fresh && !connection.live && connection.head.is_some();
         let Some((regions, channel)) = connection
             .channel
             .filter(|_| ready)
