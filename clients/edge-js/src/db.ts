@@ -305,7 +305,7 @@ export class Db implements View {
     this.#on().link(true);
   }
 
-  /** Goes to this one of the endpoints. If it fails, the next one is tried. */
+  /** Goes to this one of the endpoints, and prefers it from now on: if it fails the next one is tried, and later this one again. */
   prefer(endpoint: number): void {
     if (!this.#options.endpoints[endpoint]) throw new RangeError(`there is no endpoint ${endpoint}`);
     this.#on().prefer(endpoint);

@@ -120,17 +120,17 @@ impl Region {
     }
 
     fn open(&mut self, id: ConnectionId, key: &'static str) {
-        self.clients.insert(id, ClientLink::default());
-        self.gateway.opened(id);
-        self.greet(id);
+        self.greet(id, Base(Vec::new()));
         self.watch(id, 0, key);
         self.send(id, &ToGateway::Sync);
         assert!(self.told(id).iter().any(|frame| matches!(frame, ToClient::Tick(_))));
     }
 
-    fn greet(&mut self, id: ConnectionId) {
-        let (secret, token, check) = (Secret([id as u8; 32]), Bytes::new(), [0; 8]);
-        let (base, regions) = (Base(Vec::new()), self.regions);
+    /// A client comes that has this base.
+    fn greet(&mut self, id: ConnectionId, base: Base) {
+        self.clients.insert(id, ClientLink::default());
+        self.gateway.opened(id);
+        let (secret, token, check, regions) = (Secret([id as u8; 32]), Bytes::new(), [0; 8], self.regions);
         let hello = Hello { secret, regions, base, in_base: 0, first: 1, check, token };
         self.send(id, &ToGateway::Hello(hello));
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use support::script::{Script, base, set, string};
 use tidemark_edge::client::*;
-use tidemark_edge::durable::Row;
+use tidemark_edge::durable::{Logged, Row};
 use tidemark_edge::frames::*;
 
 const NONE: (u64, [u8; 8]) = (0, [0; 8]);
@@ -116,4 +116,44 @@ fn a_client_with_a_new_name_keeps_its_values() {
     script.write();
     script.crash_and_keep_values();
     assert_eq!(script.read("m"), Some(map(&["x", "y"])));
+}
+
+/// What the application has given up is not kept, though the client still watches it for the log.
+#[test]
+fn what_is_given_up_is_not_kept_though_the_log_writes_it() {
+    let mut script = opened();
+    script.commit(&[("a", set("mine"))]);
+    script.write();
+    script.event(Event::Unwatch { key: "a".into() });
+    script.tick(base(&[40, 1_000_000, 60]), NONE, &[(0, string(900_000, "theirs"))]);
+    script.write();
+    assert_eq!(script.disk.values.keys().collect::<Vec<_>>(), ["m"]);
+    assert_eq!(script.client.durable(), script.disk);
+    script.watch("a");
+    script.write();
+    assert_eq!(script.disk.values[&b"a"[..]], string(900_000, "theirs"), "it is wanted again");
+    assert_eq!(script.client.durable(), script.disk);
+}
+
+/// A log of very many keys does not take the watches that an application may have.
+#[test]
+fn what_an_application_watches_goes_before_what_the_log_writes() {
+    let mut disk = Script::new("").disk;
+    let operations = (0..=WATCHED_MAX).map(|n| Operation { key: format!("log:{n}").into(), kind: set("x") });
+    let body = Body { k: 1, h_us: 1, dep: Base(Vec::new()), operations: operations.collect() };
+    disk.log.insert(1, Logged { sent: false, body });
+    let mut client = Client::new(
+        disk,
+        Config { endpoints: 1, seed: 1, token: Bytes::new(), lowers: false, timing: Timing::DEFAULT },
+    );
+    client.handle(0, Event::Start);
+    let opening = client.handle(0, Event::Connected { connection: 1 });
+    let sent = opening.iter().filter(|effect| matches!(effect, Effect::Send { .. })).count();
+    assert_eq!(sent, 1 + WATCHED_MAX / 2 + 1, "Hello, watches, Sync");
+    client.handle(0, Event::Stop);
+    for n in 0..WATCHED_MAX {
+        let effects = client.handle(0, Event::Watch { key: format!("app:{n}").into() });
+        assert_eq!(effects, [], "{n}");
+    }
+    assert_eq!(client.watched().count(), WATCHED_MAX);
 }

@@ -89,10 +89,9 @@ impl Segments {
             return;
         }
         // The last one may go on.
-        let (count, upto) = self.first.as_deref().copied().map_or((0, None), |(count, upto)| (count, upto));
+        let (count, upto) = self.first.as_deref().copied().unwrap_or_default();
         let end = self.all.len() - 1;
-        let upto = sum(upto, &self.all[count..end]);
-        self.first = Some(Box::new((end, upto)));
+        self.first = Some(Box::new((end, sum(upto, &self.all[count..end]))));
     }
 
     /// What the live ones come to, if there are any.

@@ -1,9 +1,8 @@
 //! Whether others share what is new in the gateway's region.
 
 use super::{NOON_US, Region};
-use bytes::Bytes;
 use tidemark_core::Hlc;
-use tidemark_edge::frames::{Base, Hello, Secret, ToClient, ToGateway};
+use tidemark_edge::frames::{Base, ToClient, ToGateway};
 use tidemark_edge::gateway::ConnectionId;
 
 /// A client of two regions and one of all three; another region hears of this one at once, the third did a second ago.
@@ -50,9 +49,7 @@ fn who_comes_is_told_before_the_first_tick_and_who_has_lowered_k_goes_on_hearing
     let mut region = shared();
     hear(&mut region, 200_000, [6_000_000, 6_000_000]);
     region.regions = 2;
-    region.clients.insert(4, Default::default());
-    region.gateway.opened(4);
-    region.greet(4);
+    region.greet(4, Base(Vec::new()));
     region.send(4, &ToGateway::Sync);
     hear(&mut region, 200_000, [6_000_000, 6_000_000]);
     let kinds: Vec<bool> =
@@ -63,24 +60,30 @@ fn who_comes_is_told_before_the_first_tick_and_who_has_lowered_k_goes_on_hearing
     assert_eq!(said(&mut region, 4), [2]);
 }
 
+/// Without clients nobody asks for bases: what the gateway knew was of long ago, and sent the next client away.
+#[test]
+fn who_comes_when_nobody_was_there_hears_of_isolation_only_if_it_is_not_over() {
+    for (age_us, told) in [(0, vec![]), (6_000_000, vec![1])] {
+        let mut region = shared();
+        hear(&mut region, 200_000, [6_000_000; 2]);
+        [2, 3].into_iter().for_each(|id| region.gateway.closed(id));
+        hear(&mut region, 60_000_000, [age_us; 2]);
+        region.regions = 2;
+        region.greet(4, Base(Vec::new()));
+        region.send(4, &ToGateway::Sync);
+        hear(&mut region, 200_000, [age_us; 2]);
+        assert_eq!(said(&mut region, 4), told);
+    }
+}
+
 /// Its base comes from others, and this region lacks it: there is no tick.
 #[test]
 fn who_waits_for_the_first_tick_is_told_too() {
     let mut region = shared();
     hear(&mut region, 200_000, [6_000_000, 6_000_000]);
-    region.clients.insert(4, Default::default());
-    region.gateway.opened(4);
     let ahead = Base(vec![Hlc::at(region.now_us + 60_000_000)]);
-    let hello = Hello {
-        secret: Secret([4; 32]),
-        regions: 2,
-        base: ahead,
-        in_base: 0,
-        first: 1,
-        check: [0; 8],
-        token: Bytes::new(),
-    };
-    region.send(4, &ToGateway::Hello(hello));
+    region.regions = 2;
+    region.greet(4, ahead);
     region.send(4, &ToGateway::Sync);
     hear(&mut region, 200_000, [6_200_000, 6_200_000]);
     assert_eq!(said(&mut region, 4), [1]);

@@ -188,6 +188,36 @@ fn a_client_goes_on_at_another_region_when_its_own_has_gone() {
     eventually("2".to_string(), || regions.up.redis("a", &["get", "likes"]));
 }
 
+/// Its region is cut off, and it knows no other: with `--lower` it sees what is written there, and without it does not.
+#[test]
+fn k_is_lowered_in_an_isolated_region_if_that_is_wanted() {
+    if !has("redis-cli") {
+        return;
+    }
+    let regions = Regions::start();
+    let client = || Folder(TempDir::new().unwrap());
+    let (lowers, stays) = (client(), client());
+    let here = ["--connect", &regions.gateways[2], "-k", "2"];
+    let args = |how: &[&'static str]| [&here[..], how].concat();
+    stays.ok(&args(&["get", "key"]));
+    let watch = args(&["--lower", "watch", "key", "--json"]);
+    let mut watch = Running(lowers.command(&watch).spawn().unwrap());
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines();
+    let mut next =
+        || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()["value"].clone();
+    assert_eq!(next(), Value::Null);
+    for other in ["a", "b"] {
+        regions.up.order(&["cut", "c", other]);
+    }
+    assert_eq!(regions.up.redis("c", &["set", "key", "lonely"]), "OK");
+    assert_eq!(next(), "lonely", "one region has it");
+    let status = stays.json(&args(&["status"]));
+    assert_eq!((&status["region"], &status["isolated"]), (&"c".into(), &true.into()));
+    assert_eq!(stays.ok(&args(&["get", "key"])).trim(), "");
+    regions.up.order(&["heal"]);
+    eventually("lonely".to_string(), || stays.ok(&args(&["get", "key"])).trim().to_string());
+}
+
 #[test]
 fn the_shell_does_what_the_commands_do() {
     let regions = Regions::start();

@@ -13,8 +13,8 @@ impl Cluster<'_> {
         };
         let edge = self.edge();
         let (clients, records) = (&edge.clients, &mut edge.records);
-        let by_value = updates().filter_map(|(_, update)| written(update));
-        let by_value = by_value.filter_map(|value| records.by_value.get(&value)).next().copied();
+        let mut values = updates().filter_map(|(_, update)| written(update));
+        let by_value = values.find_map(|value| records.by_value.get(&value)).copied();
         let cid = |client: &Client<'_>| client.core.as_ref().map(|core| core.cid());
         let client = clients.iter().position(|client| cid(client) == Some(transaction.client.0));
         let all = |record: &Record| {
