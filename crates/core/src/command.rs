@@ -141,6 +141,8 @@ verbs! {
     PfDebug "pfdebug" w,
     // the gateways' own: all that is known of a key in the snapshot of an interactive transaction
     Look "tidemark|look" r,
+    // what clients at the edge do to lists: positions are theirs
+    PutAt "tidemark|putat" w, TakeAt "tidemark|takeat" w,
 }
 
 impl Verb {

@@ -6,7 +6,7 @@ use crate::args::{NEGATIVE, SYNTAX, arity, exactly, int, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind};
 use crate::plain::{Position, Sequence};
-use crate::position::Run;
+use crate::position::{self, Run};
 use crate::shape::Plain;
 use bytes::Bytes;
 use std::ops::Range;
@@ -35,6 +35,8 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
         Verb::LTrim => trim(draft, args),
         Verb::LPos => find(draft, args),
         Verb::ReplaceList => Ok(replace(draft, args)),
+        Verb::PutAt => put_at(draft, args),
+        Verb::TakeAt => take_at(draft, args),
         _ => return None,
     })
 }
@@ -220,6 +222,24 @@ fn insert(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     let left = right.checked_sub(1).and_then(position);
     put(draft, (left, position(right)), std::slice::from_ref(value), false);
     Ok(Reply::count(draft.len()))
+}
+
+/// Gives a value to the element at a position, which may be new.
+fn put_at(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
+    let [position, value] = exactly(args, "tidemark|putat")?;
+    values(draft)?;
+    if !position::is_possible(position, draft.moment.time.micros()) {
+        return Err(Reply::error("ERR no client can have given this position in a list"));
+    }
+    draft.assign(Kind::List, position, Datum::bytes(value));
+    Ok(Reply::Ok)
+}
+
+/// Removes the element at a position, if it is there.
+fn take_at(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
+    let [position] = exactly(args, "tidemark|takeat")?;
+    values(draft)?;
+    Ok(Reply::flag(draft.remove(Kind::List, position)))
 }
 
 fn remove(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {

@@ -19,11 +19,18 @@
 //!
 //! **Limits.** An element between the two newest ones, again and again, is a step deeper each time: 13 bytes.
 //!
+//! **Clients at the edge** give positions themselves ([`Hand`]): so what they have put somewhere has its name before any region knows of
+//! it. There are many of them, and each that goes on behind another would be a step deeper. So a client begins a bunch as near to the root
+//! as it can: it is younger than what it has seen, and [`DcId::EDGE`] comes behind every region, so it stands behind its siblings.
+//!
 //! **Source.** The order is that of Fugue: Weidner, Gentle and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in
 //! Collaborative Text Editing", 2023, with runs of its tree's nodes merged into bunches.
 
+mod hand;
+
 use crate::effect::Name;
 use bytes::Bytes;
+pub use hand::{GIVEN_MAX, Hand, born_us, is_possible};
 use smallvec::SmallVec;
 use tidemark_core::{DcId, Hlc, Stamp};
 
@@ -61,10 +68,11 @@ impl Run {
     /// between them, and the elements are written by a version of `origin` that is later than all that is seen.
     pub fn between(left: Option<&[u8]>, right: Option<&[u8]>, origin: DcId) -> Self {
         let run = |way, path: &[u8]| Self { way, path: Bytes::copy_from_slice(path) };
-        if let Some(path) = left.and_then(|left| own_bunch(left, right, origin)) {
+        let is_own = |bunch: Bunch, path: &[u8]| path[bunch.start] == origin.0;
+        if let Some(path) = left.and_then(|left| own_bunch(left, right, is_own)) {
             return run(Way::Behind, path);
         }
-        if let Some(path) = right.and_then(|right| own_bunch(right, left, origin)) {
+        if let Some(path) = right.and_then(|right| own_bunch(right, left, is_own)) {
             return run(Way::Before, path);
         }
         let (path, side) = match (left, right) {
@@ -125,10 +133,14 @@ fn birth(position: &[u8]) -> (Hlc, u32) {
     }
 }
 
-/// The path to the deepest bunch of `origin` that leads to `position` and not to `other`.
-fn own_bunch<'a>(position: &'a [u8], other: Option<&[u8]>, origin: DcId) -> Option<&'a [u8]> {
+/// The path to the deepest own bunch that leads to `position` and not to `other`.
+fn own_bunch<'a>(
+    position: &'a [u8],
+    other: Option<&[u8]>,
+    is_own: impl Fn(Bunch, &[u8]) -> bool,
+) -> Option<&'a [u8]> {
     let bunches: SmallVec<[Bunch; 4]> = Bunches { path: position, at: 0 }.collect();
-    let own = bunches.iter().rev().filter(|bunch| position[bunch.start] == origin.0);
+    let own = bunches.iter().rev().filter(|bunch| is_own(**bunch, position));
     let mut paths = own.map(|bunch| &position[..bunch.end]);
     paths.find(|path| other.is_none_or(|other| !other.starts_with(path)))
 }

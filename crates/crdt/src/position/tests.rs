@@ -52,12 +52,14 @@ fn paths_are_read_as_they_were_written() {
     }
 }
 
-/// A region with the elements that it sees, and the command that made each: its region and number.
+/// A region, or a client, with the elements that it sees, and the command that made each: its region and number.
 #[derive(Clone, Default)]
 struct Region {
     elements: BTreeMap<Vec<u8>, (u8, usize)>,
     seen: Vec<usize>,
     clock: u64,
+    /// Of a client.
+    author: Option<u32>,
 }
 
 impl Region {
@@ -69,9 +71,14 @@ impl Region {
     fn place(&self, origin: u8, index: usize, count: usize, backward: bool) -> Vec<Vec<u8>> {
         let left = index.checked_sub(1).and_then(|left| self.position(left));
         let right = self.position(index);
-        let run = Run::between(left, right, DcId(origin));
-        let name = |nth| run.name(nth, backward).resolve(stamp(self.clock, origin)).into_owned();
-        let mut new: Vec<Vec<u8>> = (0..count).map(name).collect();
+        let mut new: Vec<Vec<u8>> = match self.author {
+            Some(author) => self.given(author, (left, right), count, backward),
+            None => {
+                let run = Run::between(left, right, DcId(origin));
+                let name = |nth| run.name(nth, backward).resolve(stamp(self.clock, origin)).into_owned();
+                (0..count).map(name).collect()
+            }
+        };
         if backward {
             new.reverse();
         }
@@ -80,8 +87,40 @@ impl Region {
         new
     }
 
+    /// Positions that a client gives, one after the other.
+    fn given(
+        &self,
+        author: u32,
+        (left, right): (Option<&[u8]>, Option<&[u8]>),
+        count: usize,
+        backward: bool,
+    ) -> Vec<Vec<u8>> {
+        let mut new: Vec<Vec<u8>> = Vec::new();
+        for nth in 0..count as u64 {
+            let hand = Hand { author, time_us: stamp(self.clock, 0).ts.micros(), nth };
+            let (left, right) = match (new.last().map(Vec::as_slice), backward) {
+                (None, _) => (left, right),
+                (last, false) => (last, right),
+                (last, true) => (left, last),
+            };
+            let position = hand.between(left, right);
+            assert!(is_possible(&position, hand.time_us), "{hand:?} gives {position:?}");
+            assert!(!is_possible(&position, hand.time_us - 1) && born_us(&position) == hand.time_us);
+            new.push(position);
+        }
+        new
+    }
+
+    /// Time goes on. That of clients is in whole microseconds.
+    fn tick(&mut self, by: u64) {
+        self.clock += by;
+        if self.author.is_some() {
+            self.clock = (self.clock | 7) + 1;
+        }
+    }
+
     fn push(&mut self, origin: u8, index: usize) {
-        self.clock += 1 + self.clock % 3;
+        self.tick(1 + self.clock % 3);
         let new = self.place(origin, index, 1, false).remove(0);
         self.elements.insert(new, (origin, 0));
     }
@@ -109,14 +148,19 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let count = random.usize(2..=4);
-        let region = Region { seen: vec![0; count], ..Region::default() };
-        Self { regions: vec![region; count], logs: (0..count).map(|_| Vec::new()).collect(), random }
+        let mut region = |number| Region {
+            seen: vec![0; count],
+            author: (seed % 2 == 1 && random.bool()).then_some(1_000 + number),
+            ..Region::default()
+        };
+        let regions = (0..count as u32).map(&mut region).collect();
+        Self { regions, logs: (0..count).map(|_| Vec::new()).collect(), random }
     }
 
     fn execute(&mut self, at: usize) {
         let region = &mut self.regions[at];
         let len = region.elements.len();
-        region.clock += self.random.u64(1..50);
+        region.tick(self.random.u64(1..50));
         let mut step =
             Step { time: region.clock, causes: region.seen.clone(), added: Vec::new(), removed: None };
         if len > 0 && self.random.u8(..10) < if len > 12 { 6 } else { 3 } {
@@ -165,7 +209,7 @@ impl World {
 }
 
 #[test]
-fn regions_agree_and_runs_stand_together() {
+fn regions_and_clients_agree_and_runs_stand_together() {
     for seed in 0..3000 {
         let mut world = World::new(seed);
         let count = world.regions.len();
@@ -185,13 +229,14 @@ fn regions_agree_and_runs_stand_together() {
     }
 }
 
-/// Regions push at once, each several times; their runs must not be interleaved.
-fn assert_not_interleaved(base: &Region, backward: bool, index: usize) {
+/// Regions, or clients, push at once, each several times; their runs must not be interleaved.
+fn assert_not_interleaved(base: &Region, backward: bool, index: usize, clients: bool) {
     let mut all = base.clone();
     for origin in 0..3 {
-        let mut region = base.clone();
+        let author = clients.then_some(1_000 + u32::from(origin));
+        let mut region = Region { author, ..base.clone() };
         for nth in 0..5 {
-            region.clock += 1 + u64::from(origin);
+            region.tick(1 + 50 * u64::from(origin));
             let index = if backward { index } else { index + nth };
             region.push(origin, index);
         }
@@ -221,8 +266,28 @@ fn runs_of_pushes_are_not_interleaved() {
         // Elements that made the bunches of several regions nest go.
         base.elements.retain(|_, _| random.u8(..3) == 0);
         for index in 0..=base.elements.len() {
-            assert_not_interleaved(&base, false, index);
-            assert_not_interleaved(&base, true, index);
+            for (backward, clients) in [(false, false), (true, false), (false, true), (true, true)] {
+                assert_not_interleaved(&base, backward, index, clients);
+            }
+        }
+    }
+}
+
+/// Of clients that have put something there before, too: some of it beside the place.
+#[test]
+fn runs_of_clients_are_not_interleaved_beside_elements_of_theirs() {
+    for seed in 0..300 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut base = Region { clock: 5, ..Region::default() };
+        for _ in 0..16 {
+            let (len, origin) = (base.elements.len(), random.u8(..3));
+            base.author = (random.u8(..4) > 0).then_some(1_000 + u32::from(origin));
+            base.push(origin, random.usize(..=len));
+        }
+        base.elements.retain(|_, _| random.u8(..3) > 0);
+        for index in 0..=base.elements.len() {
+            assert_not_interleaved(&base, false, index, true);
+            assert_not_interleaved(&base, true, index, true);
         }
     }
 }
@@ -246,4 +311,42 @@ fn positions_stay_short() {
     assert!(in_turn <= 40 && in_turn_before <= 40, "{in_turn}, {in_turn_before}");
     let anywhere = longest(2000, &mut |_, len| (0, random.usize(..=len)));
     assert!(anywhere <= 250, "{anywhere}");
+}
+
+#[test]
+fn positions_of_many_clients_stay_short() {
+    let longest = |place: &mut dyn FnMut(usize) -> usize| {
+        let mut all = Region { clock: 1, ..Region::default() };
+        for nth in 0..1000 {
+            all.author = Some(1_000 + nth);
+            let index = place(all.elements.len());
+            all.push(255, index);
+        }
+        all.longest()
+    };
+    let mut random = fastrand::Rng::with_seed(4);
+    let (back, anywhere) = (longest(&mut |len| len), longest(&mut |len| random.usize(..=len)));
+    assert!(back <= 18 && anywhere <= 250, "{back}, {anywhere}");
+}
+
+#[test]
+fn what_is_no_position_of_a_client_is_told() {
+    let first = Hand { author: 300, time_us: 1_000, nth: 0 }.between(None, None);
+    let below = Hand { author: 400, time_us: 2_000, nth: 70 }.between(None, Some(&first));
+    for (position, time_us) in [(&first, 1_000), (&below, 2_000)] {
+        assert!(is_possible(position, time_us) && !is_possible(position, time_us - 1));
+        for end in 0..position.len() {
+            assert!(!is_possible(&position[..end], u64::MAX), "{:?}", &position[..end]);
+        }
+        assert!(!is_possible(&[position, &[END][..]].concat(), u64::MAX));
+    }
+    let mut other_side = first.clone();
+    *other_side.last_mut().expect("it has steps") = 9;
+    assert!(!is_possible(&other_side, u64::MAX));
+    assert!(!is_possible(&below.repeat(2), u64::MAX), "an element ends its path");
+    let mut step = first.clone();
+    *step.last_mut().expect("it has steps") = RIGHT;
+    let deep = |steps: usize| [step.repeat(steps), first.clone()].concat();
+    let most = GIVEN_MAX / first.len() - 1;
+    assert!(is_possible(&deep(most), 1_000) && !is_possible(&deep(most + 1), 1_000));
 }
