@@ -3,9 +3,10 @@
 import type { Bytes } from "./core/bytes.js";
 import type { Inspection, Refusal, Status } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
+import { AUTHOR_MIN, Author } from "./core/position.js";
 import type { Op } from "./core/value.js";
 import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
-import { type Codec, type Counter, type Handle, type MapHandle, type Register, type SetHandle, counter, exact, map, register, set, text } from "./handles.js";
+import { type Codec, type Counter, type Handle, type ListHandle, type MapHandle, type Register, type SetHandle, counter, exact, list, map, register, set, text } from "./handles.js";
 import { Leader, type SocketConstructor } from "./leader.js";
 import { Live } from "./live.js";
 import { IndexedDbStore } from "./store/indexeddb.js";
@@ -59,6 +60,8 @@ export async function open(options: Options): Promise<Db> {
 
 export class Db implements View {
   readonly #options: Options;
+  /** Of this tab alone. */
+  readonly #author = new Author(Math.max(AUTHOR_MIN, crypto.getRandomValues(new Uint32Array(1))[0]));
   readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
   readonly #subscriptions = new Set<Subscription>();
   readonly #lives = new Set<{ reads(keys: ReadonlySet<Bytes>): boolean; run(): void }>();
@@ -111,6 +114,12 @@ export class Db implements View {
   set<T>(name: string, codec: Codec<T>): SetHandle<T>;
   set(name: string, codec: Codec<unknown> = text as Codec<unknown>): SetHandle<unknown> {
     return set(name, codec);
+  }
+
+  list(name: string): ListHandle<string>;
+  list<T>(name: string, codec: Codec<T>): ListHandle<T>;
+  list(name: string, codec: Codec<unknown> = text as Codec<unknown>): ListHandle<unknown> {
+    return list(name, codec);
   }
 
   // ---- reads
@@ -166,7 +175,7 @@ export class Db implements View {
   /** Runs the function, which must not be asynchronous, and commits what it did. If it throws, nothing was done. */
   tx(run: (t: Tx) => void): Commit {
     const engine = this.#on();
-    const t = new Tx((key, buffer) => engine.read(key, buffer));
+    const t = new Tx((key, buffer) => engine.read(key, buffer), this.#author);
     let ops: readonly Op[];
     try {
       run(t);

@@ -2,7 +2,7 @@
 
 import { type Bytes, fromArray, fromText, toArray, toText } from "./core/bytes.js";
 import { KEY_MAX } from "./core/codec.js";
-import { type Value, parseInteger } from "./core/value.js";
+import { type Value, parseInteger, positionsOf } from "./core/value.js";
 
 /** How a value of the application is kept as bytes. */
 export interface Codec<T> {
@@ -47,7 +47,13 @@ export interface SetHandle<T> extends Base<ReadonlySet<T>> {
   readonly codec: Codec<T>;
 }
 
-export type Handle<R = unknown> = Base<R> & { readonly kind: "register" | "counter" | "map" | "set" };
+/** Elements in an order that all clients share, with what others insert meanwhile. */
+export interface ListHandle<T> extends Base<readonly T[]> {
+  readonly kind: "list";
+  readonly codec: Codec<T>;
+}
+
+export type Handle<R = unknown> = Base<R> & { readonly kind: "register" | "counter" | "map" | "set" | "list" };
 
 function keyOf(name: string): Bytes {
   const key = fromText(name);
@@ -76,4 +82,9 @@ export function map<T>(name: string, codec: Codec<T>): MapHandle<T> {
 export function set<T>(name: string, codec: Codec<T>): SetHandle<T> {
   const show = (value: Value) => new Set(value.kind === "set" ? [...value.members].map((member) => codec.decode(member)) : []);
   return { kind: "set", name, key: keyOf(name), codec, show };
+}
+
+export function list<T>(name: string, codec: Codec<T>): ListHandle<T> {
+  const show = (value: Value) => (value.kind === "list" ? positionsOf(value).map((position) => codec.decode(value.fields.get(position)!.value)) : []);
+  return { kind: "list", name, key: keyOf(name), codec, show };
 }

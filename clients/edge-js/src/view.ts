@@ -1,8 +1,9 @@
 // Values of one moment, as applications read them.
 
-import { toText } from "./core/bytes.js";
+import { type Bytes, toText } from "./core/bytes.js";
 import type { Read } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
+import { type Value, positionsOf } from "./core/value.js";
 import type { Handle } from "./handles.js";
 import { Unavailable } from "./tx.js";
 
@@ -14,7 +15,7 @@ export interface Shown<R> {
   readonly available: boolean;
   /** Own transactions on this key that are not in the base yet. */
   readonly pending: number;
-  /** The fields of a map, or members of a set, that they write or remove. */
+  /** The fields of a map, or members of a set, that they write or remove; of a list the indices of elements that they insert or set. */
   readonly pendingIn: ReadonlySet<string>;
   /** The past that `value` belongs to, but for own transactions. */
   readonly base: Vec;
@@ -59,5 +60,11 @@ function valueOf<R>(handle: Handle<R>, { value }: Read): R {
 }
 
 function shown<R>(handle: Handle<R>, { value, pending, elements, base }: Read): Shown<R> {
-  return { value: value && handle.show(value), available: value !== undefined, pending, pendingIn: new Set([...elements].map(toText)), base };
+  return { value: value && handle.show(value), available: value !== undefined, pending, pendingIn: namesOf(handle, value, elements), base };
+}
+
+/** Elements as the application names them. */
+function namesOf(handle: Handle, value: Value | undefined, elements: ReadonlySet<Bytes>): Set<string> {
+  if (handle.kind !== "list") return new Set([...elements].map(toText));
+  return new Set(positionsOf(value).flatMap((position, index) => (elements.has(position) ? [String(index)] : [])));
 }

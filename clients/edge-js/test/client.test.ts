@@ -5,6 +5,7 @@ import test from "node:test";
 import { Client, type Durable, type Refusal, WINDOW, freshMeta } from "../src/core/client.js";
 import { greatest, sameVec } from "../src/core/codec.js";
 import { type GatewayFrame, encodeGateway } from "../src/core/frames.js";
+import { between } from "../src/core/position.js";
 import type { Op } from "../src/core/value.js";
 import { MemoryStore } from "../src/store/memory.js";
 import { Session, World } from "./world.js";
@@ -128,17 +129,17 @@ test("rule 3: what was never sent rises, so that regions remember its time", () 
 test("rule 1: an own addition that a tick brings does not undo an own removal after it", () => {
   const world = new World(1);
   const device = new Device(world);
-  device.watch("s1");
-  device.watch("m1");
+  const keys = ["s1", "m1", "l1"];
+  for (const key of keys) device.watch(key);
   device.connect();
   device.tick();
-  device.commit({ op: "setAdd", key: "s1", member: "x" }, { op: "mapSet", key: "m1", field: "f", value: "1" });
+  const position = between(undefined, undefined, 300, 1);
+  device.commit({ op: "setAdd", key: "s1", member: "x" }, { op: "mapSet", key: "m1", field: "f", value: "1" }, { op: "listSet", key: "l1", position, value: "1" });
   device.deaf = true;
-  device.commit({ op: "setRemove", key: "s1", member: "x" }, { op: "mapDelete", key: "m1", field: "f" });
+  device.commit({ op: "setRemove", key: "s1", member: "x" }, { op: "mapDelete", key: "m1", field: "f" }, { op: "listRemove", key: "l1", position });
   device.tick();
   assert.equal(device.client.log.length, 1, "the tick has the addition alone");
-  assert.equal(device.client.read("s1").value?.kind, "absent");
-  assert.equal(device.client.read("m1").value?.kind, "absent");
+  for (const key of keys) assert.equal(device.client.read(key).value?.kind, "absent", key);
 });
 
 test("rule 1: a removal spares what a later tick brought", () => {
@@ -160,6 +161,58 @@ test("rule 1: a removal spares what a later tick brought", () => {
   one.tick();
   const value = one.client.read("s1").value;
   assert.deepEqual(value?.kind === "set" && [...value.members], ["new"]);
+});
+
+test("rule 1: a removal of an element of a list spares the value that a later tick brought", () => {
+  const world = new World(1);
+  const store = new MemoryStore();
+  store.apply({ type: "replace", meta: freshMeta("u".repeat(32), 1), rows: [] });
+  const [one, two] = [new Device(world), new Device(world, store)];
+  for (const device of [one, two]) {
+    device.watch("l1");
+    device.connect();
+  }
+  const first = between(undefined, undefined, 300, 1);
+  const second = between(first, undefined, 300, 2);
+  for (const position of [second, first]) two.commit({ op: "listSet", key: "l1", position, value: "old" });
+  for (const device of [one, two]) device.tick();
+  one.deaf = true;
+  one.commit({ op: "listRemove", key: "l1", position: first }, { op: "listRemove", key: "l1", position: second });
+  assert.equal(one.client.read("l1").value?.kind, "absent");
+  two.commit({ op: "listSet", key: "l1", position: second, value: "new" });
+  one.tick();
+  const value = one.client.read("l1").value;
+  assert.deepEqual(value?.kind === "list" && [...value.fields].map(([position, { value }]) => [position, value]), [[second, "new"]]);
+  assert.deepEqual([...one.client.read("l1").elements], [], "what is removed is not counted, also where it stays");
+});
+
+test("a transaction is not younger than the elements that it puts into lists", () => {
+  const device = new Device(new World(1));
+  device.connect();
+  const { time } = device.world;
+  // Of a client that has put its elements beside those of others, whose clocks are ahead.
+  const births = [time + 500_000, time + 700_000, time + 600_000];
+  device.commit(...births.map((birth): Op => ({ op: "listSet", key: "l1", position: between(undefined, undefined, 300, birth), value: "x" })));
+  device.commit({ op: "add", key: "c1", by: 1n });
+  assert.deepEqual(device.client.log.map(({ h }) => h), [births[1], births[1] + 1]);
+  assert.deepEqual(device.refusals, []);
+});
+
+test("a map or a list of many elements is not kept in the store, and is still shown", () => {
+  for (const [kind, key] of [["map", "m1"], ["list", "l1"]] as const) {
+    for (const size of [10_000, 10_001]) {
+      const device = new Device(new World(1));
+      device.watch(key);
+      device.connect();
+      device.tick();
+      const fields = new Map(Array.from({ length: size }, (_, i) => [String(i), { ts: 1, value: "x" }]));
+      device.session!.send({ type: "value", ref: 0, tick: device.session!.ticks, value: { kind, fields } });
+      device.tick();
+      const shown = device.client.read(key).value;
+      assert.ok(shown?.kind === kind && shown.fields.size === size);
+      assert.equal(device.store.load()!.values!.has(key), size <= 10_000, `${kind} of ${size}`);
+    }
+  }
 });
 
 test("at most 64 transactions are sent ahead of what is acknowledged", () => {
@@ -322,26 +375,29 @@ test("with a later time, what was seen overwritten stays overwritten", () => {
   const [device, theirs] = [new Device(world), new Device(world, other)];
   for (const one of [device, theirs]) {
     one.watch("r1");
+    one.watch("l1");
     one.connect();
   }
   device.deaf = true;
-  device.commit({ op: "set", key: "r1", value: "mine" }, { op: "add", key: "c1", by: 1n });
+  const position = between(undefined, undefined, 300, 1);
+  const write = (value: string): Op[] => [{ op: "set", key: "r1", value }, { op: "listSet", key: "l1", position, value }];
+  device.commit(...write("mine"), { op: "add", key: "c1", by: 1n });
   world.time += 1_000_000;
-  theirs.commit({ op: "set", key: "r1", value: "theirs" });
+  theirs.commit(...write("theirs"));
   device.tick();
   const shown = () => {
-    const { value } = device.client.read("r1");
-    return value?.kind === "string" && value.bytes;
+    const [word, list] = ["r1", "l1"].map((key) => device.client.read(key).value);
+    return [word?.kind === "string" && word.bytes, list?.kind === "list" && list.fields.get(position)?.value];
   };
-  assert.equal(shown(), "theirs", "it is later");
+  assert.deepEqual(shown(), ["theirs", "theirs"], "they are later");
   device.cut();
   device.deaf = false;
   world.time += 120_000_000;
   device.connect();
   device.tick();
   assert.equal(device.client.log.length, 0);
-  assert.equal(shown(), "theirs");
-  assert.deepEqual(world.txs.map(({ ops }) => ops.map(({ op }) => op)), [["set"], ["add"]]);
+  assert.deepEqual(shown(), ["theirs", "theirs"]);
+  assert.deepEqual(world.txs.map(({ ops }) => ops.map(({ op }) => op)), [["set", "listSet"], ["add"]]);
 });
 
 test("a Missing ends a new time as an Ack does: the next transaction may get one, too", () => {

@@ -366,6 +366,114 @@ test("a start without a connection: the values of the last base are here, with o
   assert.deepEqual([...two.get(cart)], [["apples", "3"], ["pears", "1"]]);
 });
 
+test("a list: elements by their indices, and which of them are pending", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const todo = db.list("l:todo", json<{ text: string }>());
+  assert.throws(() => db.tx((tx) => tx.insertAt(todo, 0, { text: "too early" })), Unavailable);
+  await db.load([todo]);
+  assert.deepEqual(db.get(todo), []);
+  db.tx((tx) => ["a", "b", "c"].forEach((text) => tx.push(todo, { text })));
+  assert.deepEqual(db.get(todo).map(({ text }) => text), ["a", "b", "c"]);
+  await settled(db);
+  assert.deepEqual([...db.read(todo).pendingIn], []);
+  db.disconnect();
+  db.tx((tx) => {
+    tx.insertAt(todo, 1, { text: "x" });
+    tx.setAt(todo, 2, { text: "b!" });
+    tx.removeAt(todo, 0);
+  });
+  db.tx((tx) => tx.push(todo, { text: "d" }));
+  const shown = db.read(todo);
+  assert.deepEqual(shown.value!.map(({ text }) => text), ["x", "b!", "c", "d"]);
+  assert.deepEqual([shown.pending, [...shown.pendingIn]], [2, ["0", "1", "3"]], "what is gone has no index");
+  assert.throws(() => db.tx((tx) => tx.removeAt(todo, 4)), RangeError);
+  db.connect();
+  await settled(db);
+  const other = await client(t, g, { endpoints: [...g.urls].reverse() });
+  await other.load([todo]);
+  assert.deepEqual(other.get(todo), shown.value);
+  db.tx((tx) => tx.delete(todo));
+  await until(() => other.get(todo).length === 0, "deleted");
+});
+
+test("two clients edit a list at once: one order, all insertions, and no run of one within that of the other", async (t) => {
+  const g = await gateways(t);
+  const [a, b] = [await client(t, g), await client(t, g, { endpoints: [...g.urls].reverse() })];
+  const list = a.list("l:text");
+  await Promise.all([a.load([list]), b.load([list])]);
+  a.tx((tx) => ["1", "2", "3", "4", "5"].forEach((value) => tx.push(list, value)));
+  await until(() => b.get(list).length === 5, "b has it");
+  for (const db of [a, b]) db.disconnect();
+  for (const [db, name] of [[a, "a"], [b, "b"]] as const) {
+    // Forward in the middle, backward at the beginning.
+    for (let n = 0; n < 4; n++) db.tx((tx) => tx.insertAt(list, 2 + n, `${name}${n}`));
+    for (let n = 0; n < 4; n++) db.tx((tx) => tx.insertAt(list, 0, `${name}-${n}`));
+  }
+  // 3: set and removed. 4: removed twice. 5: moved by both.
+  const at = (db: Db, value: string) => db.get(list).indexOf(value);
+  a.tx((tx) => tx.setAt(list, at(a, "3"), "3!"));
+  b.tx((tx) => tx.removeAt(list, at(b, "3")));
+  for (const db of [a, b]) {
+    db.tx((tx) => tx.removeAt(list, at(db, "4")));
+    db.tx((tx) => {
+      tx.removeAt(list, at(db, "5"));
+      tx.insertAt(list, 0, "5");
+    });
+  }
+  for (const db of [a, b]) db.connect();
+  await Promise.all([settled(a), settled(b)]);
+  const all = () => [a, b].map((db) => db.get(list).join(" "));
+  await until(() => a.get(list).length === 21 && all()[0] === all()[1], "the same", 10_000, () => all().join(" / "));
+  const text = all()[0];
+  for (const run of ["a0 a1 a2 a3", "b0 b1 b2 b3", "5 a-3 a-2 a-1 a-0", "5 b-3 b-2 b-1 b-0"]) assert.ok(text.includes(run), text);
+  assert.ok(text.endsWith("3!") && text.includes("2 ") && !text.includes("4"), text);
+});
+
+test("a list offline, over restarts: nothing is lost, and all stands where it was put", async (t) => {
+  const g = await gateways(t);
+  const directory = mkdtempSync(join(tmpdir(), "edge-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const store = new MemoryStore();
+  const one = await client(t, g, { store });
+  const list = one.list("l:list");
+  await one.load([list]);
+  one.tx((tx) => ["a", "b"].forEach((value) => tx.push(list, value)));
+  await settled(one);
+  const path = join(directory, "log");
+  let other = await client(t, g, { store: new FileStore(path) });
+  await until(() => other.base.length > 0, "a base");
+  await other.close();
+  await g.downAll();
+  await until(() => one.status.phase === "offline", "offline");
+  one.tx((tx) => {
+    tx.insertAt(list, 1, "x");
+    tx.removeAt(list, 0);
+    tx.push(list, "c");
+  });
+  const copy = store.copy();
+  await one.close();
+  const two = await client(t, g, { store: copy });
+  await two.load([list]);
+  assert.deepEqual([two.get(list), [...two.read(list).pendingIn]], [["x", "b", "c"], ["0", "2"]]);
+  two.tx((tx) => tx.push(list, "d"));
+  // This store keeps no values: each run pushes to a list that it does not know, and draws another author.
+  for (let run = 0; run < 8; run++) {
+    other = await client(t, g, { store: new FileStore(path) });
+    other.tx((tx) => [0, 1].forEach((n) => tx.push(list, String(2 * run + n))));
+    await other.close();
+  }
+  await g.upAll();
+  other = await client(t, g, { store: new FileStore(path) });
+  await other.load([list]);
+  await Promise.all([settled(two), settled(other)]);
+  const pushed = Array.from({ length: 16 }, (_, n) => String(n));
+  await until(() => [two, other].every((db) => db.get(list).length === 20), "all of it", 10_000, () => two.get(list).join());
+  assert.deepEqual(two.get(list), other.get(list));
+  assert.deepEqual(two.get(list).slice(0, 3), ["x", "b", "c"], "behind all that was there");
+  assert.deepEqual(two.get(list).slice(3).filter((value) => value !== "d"), pushed, "each run behind the one before");
+});
+
 test("no room for values: the log has it, and goes on", async (t) => {
   const g = await gateways(t);
   const store = new MemoryStore();

@@ -19,8 +19,8 @@ async function setup(t: TestContext, store = new MemoryStore()) {
 
 test("each transaction from its commit to the base, and where the client was meanwhile", async (t) => {
   const { g, db, timeline, look } = await setup(t);
-  const [likes, cart] = [db.counter("c:likes"), db.map("m:cart")];
-  await db.load([likes, cart]);
+  const [likes, cart, todo] = [db.counter("c:likes"), db.map("m:cart"), db.list("l:todo")];
+  await db.load([likes, cart, todo]);
   await look();
   db.disconnect();
   await until(() => db.status.phase === "offline", "offline");
@@ -28,10 +28,12 @@ test("each transaction from its commit to the base, and where the client was mea
     tx.add(likes, -2);
     tx.put(cart, "apples", "3");
     tx.remove(cart, "pears");
+    tx.push(todo, "wash");
+    tx.removeAt(todo, 0);
   }).durable;
   await look();
   const [span] = timeline.spans;
-  assert.deepEqual([span.k, span.stage, span.ops], [1, "stored", ["c:likes − 2", "m:cart · apples = “3”", "m:cart · without pears"]]);
+  assert.deepEqual([span.k, span.stage, span.ops], [1, "stored", ["c:likes − 2", "m:cart · apples = “3”", "m:cart · without pears", "l:todo · an element = “wash”", "l:todo · without an element"]]);
   // One region alone takes it: two do not have it.
   g.linked.clear();
   db.connect();

@@ -26,7 +26,8 @@ function fromValue(json: Json): Value {
     case "string":
       return { kind: "string", ts: Number(json.ts), bytes: fromArray(unhex(json.value)) };
     case "map":
-      return { kind: "map", fields: new Map(json.fields.map((f: Json) => [fromArray(unhex(f.field)), { ts: Number(f.ts), value: fromArray(unhex(f.value)) }])) };
+    case "list":
+      return { kind: json.kind, fields: new Map(json.fields.map((f: Json) => [fromArray(unhex(f.field)), { ts: Number(f.ts), value: fromArray(unhex(f.value)) }])) };
     case "set":
       return { kind: "set", members: new Set(json.members.map((m: string) => fromArray(unhex(m)))) };
     case "other":
@@ -147,6 +148,20 @@ test("bodies, digests and hashes are those of the Rust client", () => {
     if (line.name === "Cid") assert.equal(hexOf(sha256(unhex(line.secret)).subarray(0, 16)), line.cid);
   }
   assert.ok(bodies > 0 && hashes > 0);
+});
+
+test("a list is kind 7, operations 9 and 10 change it, and an empty one is malformed", () => {
+  const value = { type: "value", ref: 0, tick: 1, value: { kind: "list", fields: new Map([["p", { ts: 5, value: "v" }]]) } } as const;
+  const hex = "890001" + "07" + "01" + "0170" + "0a" + "0176";
+  assert.equal(hexOf(encodeGateway(value, [])), hex);
+  assert.deepEqual(decodeGateway(unhex(hex), []), value);
+  assert.throws(() => decodeGateway(unhex("890001" + "07" + "00"), []), Malformed);
+  assert.throws(() => decodeGateway(unhex("890001" + "07" + "02" + "01700a0176" + "01700a0176"), []), Malformed, "the same position twice");
+  assert.equal(hexOf(hashOf(value.value)), createHash("sha256").update(unhex("07" + "01" + "0170" + "0176")).digest("hex").slice(0, 16));
+  const ops: Op[] = [{ op: "listSet", key: "k", position: "p", value: "v" }, { op: "listRemove", key: "k", position: "p" }];
+  const body = encodeBody({ k: 1, h: 1, dep: [], ops });
+  assert.ok(hexOf(body).endsWith("02" + "00016b09" + "01700176" + "00016b0a" + "0170"));
+  assert.deepEqual(decodeBody(body).ops, ops);
 });
 
 test("SHA-256 is that of node:crypto", () => {

@@ -17,7 +17,8 @@ export function valueOf(value: Value): Json {
     case "string":
       return { kind: "string", ts: String(value.ts), value: hexOf(value.bytes) };
     case "map":
-      return { kind: "map", fields: fieldsOf(value.fields) };
+    case "list":
+      return { kind: value.kind, fields: fieldsOf(value.fields) };
     case "set":
       return { kind: "set", members: [...value.members].map(hexOf) };
     case "other":

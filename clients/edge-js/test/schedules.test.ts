@@ -8,16 +8,20 @@ import test from "node:test";
 import { type Bytes, fromArray } from "../src/core/bytes.js";
 import { Client, type Durable, type Step, freshMeta } from "../src/core/client.js";
 import { type Vec, dominates } from "../src/core/codec.js";
+import { AUTHOR_MIN, Author } from "../src/core/position.js";
 import { Rng } from "../src/core/rng.js";
-import type { Op, Value } from "../src/core/value.js";
+import { type Op, type Value, positionsOf } from "../src/core/value.js";
+import { list, text } from "../src/handles.js";
 import { MemoryStore } from "../src/store/memory.js";
+import { Tx } from "../src/tx.js";
 import { Session, World } from "./world.js";
 
 const SCHEDULES = Number(process.env.SCHEDULES ?? 400);
 const STEPS = 250;
-const KEYS = ["c1", "c2", "r1", "r2", "m1", "s1", "log"].map((key) => (key === "log" ? "slog" : key));
+const KEYS = ["c1", "c2", "r1", "r2", "m1", "s1", "l1", "slog"];
+const LIST = list("l1", text);
 
-const seen = { kept: 0, commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, retimes: 0, unstored: 0 };
+const seen = { kept: 0, listed: 0, moved: 0, commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, retimes: 0, unstored: 0 };
 
 class Device {
   readonly name: string;
@@ -26,6 +30,7 @@ class Device {
   readonly #eager: boolean;
   store = new MemoryStore();
   client!: Client;
+  #author!: Author;
   #steps: Step[] = [];
   #started = 0;
   session: Session | undefined;
@@ -60,6 +65,7 @@ class Device {
     this.#started = this.#world.time - this.#rng.below(1000);
     const durable = this.store.load() as Durable;
     this.client = new Client({ K: 1 + this.#rng.below(3), endpoints: 3, token: "", seed: this.#rng.bits(), lowers: false, eager: this.#eager }, durable);
+    this.#author = new Author(AUTHOR_MIN + this.#rng.below(2 ** 32 - AUTHOR_MIN));
     assert.ok(dominates(this.client.base, durable.meta.base));
     seen.kept += durable.values!.size;
     for (const key of KEYS) if (this.#rng.below(4) > 0) this.client.watch(this.#now, key);
@@ -80,13 +86,37 @@ class Device {
 
   commit(): void {
     const token = `${this.name}-${this.tokens.size}`;
-    const ops: Op[] = [{ op: "setAdd", key: "slog", member: token }, { op: "add", key: "c1", by: 1n }, ...Array.from({ length: this.#rng.below(3) }, () => this.#op())];
+    const ops: Op[] = [{ op: "setAdd", key: "slog", member: token }, { op: "add", key: "c1", by: 1n }, ...Array.from({ length: this.#rng.below(3) }, () => this.#op()), ...this.#listOps(token)];
     const { id } = this.client.commit(this.#now, ops);
     this.tokens.add(token);
     this.committed.set(id, token);
     seen.commits++;
     this.run();
     if (this.#eager) this.checkOwn(ops);
+  }
+
+  /** What an application does to a list, in one transaction: elements come, change, go, and are moved. */
+  #listOps(value: string): readonly Op[] {
+    const rng = this.#rng;
+    const t = new Tx((key, buffer) => this.client.read(key, buffer), this.#author);
+    for (let n = rng.below(4) - 1; n > 0; n--) {
+      const { value: there } = this.client.read(LIST.key, t.ops);
+      const { length } = positionsOf(there);
+      const index = rng.below(length + 1);
+      const what = rng.below(10);
+      if (!there || what < 2) t.push(LIST, value);
+      else if (index === length || what < 5) t.insertAt(LIST, index, value);
+      else if (what < 7) t.setAt(LIST, index, value);
+      else {
+        const moved = t.get(LIST)[index];
+        t.removeAt(LIST, index);
+        if (what < 8) continue;
+        t.insertAt(LIST, rng.below(length), moved);
+        seen.moved++;
+      }
+      seen.listed++;
+    }
+    return t.finish();
   }
 
   #op(): Op {
@@ -98,7 +128,7 @@ class Device {
       case 1:
         return { op: "set", key: `r${1 + rng.below(2)}`, value: bytes };
       case 2:
-        return { op: "delete", key: ["r1", "m1", "s1"][rng.below(3)] };
+        return { op: "delete", key: ["r1", "m1", "s1", "l1"][rng.below(4)] };
       case 3:
       case 4:
         return { op: "mapSet", key: "m1", field: element, value: bytes };
@@ -122,6 +152,8 @@ class Device {
       if (op.op === "delete") assert.equal(value.kind, "absent");
       if (op.op === "mapSet") assert.ok(value.kind === "map" && value.fields.get(op.field)?.value === op.value);
       if (op.op === "mapDelete") assert.ok(value.kind !== "map" || !value.fields.has(op.field));
+      if (op.op === "listSet") assert.ok(value.kind === "list" && value.fields.get(op.position)?.value === op.value);
+      if (op.op === "listRemove") assert.ok(value.kind !== "list" || !value.fields.has(op.position));
       if (op.op === "setAdd") assert.ok(value.kind === "set" && value.members.has(op.member));
       if (op.op === "setRemove") assert.ok(value.kind !== "set" || !value.members.has(op.member));
     }
@@ -184,7 +216,7 @@ class Device {
   persistOne(): void {
     const step = this.#steps.shift();
     if (!step) return;
-    if (this.stale && step.type === "base") this.store.apply({ type: "base", meta: step.meta });
+    if (this.stale && step.type === "base" && this.#rng.below(2) === 0) this.store.apply({ type: "base", meta: step.meta });
     else if (!this.forgetful || step.type !== "rows") this.store.apply(step);
     this.client.persisted(this.#now);
     this.run();
@@ -278,6 +310,7 @@ function numberOf(value: Value): bigint {
 function plain(value: Value): unknown {
   if (value.kind === "string") return value.bytes;
   if (value.kind === "map") return [...value.fields].map(([name, field]) => [name, field.value]).sort();
+  if (value.kind === "list") return positionsOf(value).map((position) => [position, value.fields.get(position)!.value]);
   if (value.kind === "set") return [...value.members].sort();
   return value.kind;
 }

@@ -220,3 +220,34 @@ test("a tab sees what another tab has made durable, before it is sent", async (t
   await until(() => two.db.get(cause) === "yes", "the other tab sees it");
   assert.equal(two.db.read(cause).pending, 1);
 });
+
+test("tabs edit a list together: a follower pushes, also when it takes over", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const list = one.db.list("l:list");
+  for (const { db } of [one, two]) await db.load([list]);
+  await one.db.tx((tx) => tx.push(list, "a")).durable;
+  await until(() => two.db.get(list).length === 1, "the follower sees it");
+  const commit = two.db.tx((tx) => {
+    tx.push(list, "b");
+    tx.insertAt(list, 1, "x");
+    tx.setAt(list, 0, "a!");
+  });
+  assert.deepEqual(two.db.get(list), ["a!", "x", "b"], "visible at once");
+  assert.deepEqual([...two.db.read(list).pendingIn], ["0", "1", "2"]);
+  assert.equal(await commit.durable, 2);
+  assert.deepEqual(one.db.get(list), ["a!", "x", "b"]);
+  await g.downAll();
+  await until(() => one.db.status.phase === "offline", "offline");
+  await two.db.tx((tx) => tx.removeAt(list, 1)).durable;
+  two.db.tx((tx) => tx.push(list, "c"));
+  one.die();
+  await until(() => two.db.leading, "takes over");
+  await two.db.load([list]);
+  two.db.tx((tx) => tx.push(list, "d"));
+  assert.deepEqual(two.db.get(list), ["a!", "b", "c", "d"]);
+  await g.upAll();
+  await settled(two.db);
+  assert.deepEqual([two.db.get(list), [...two.db.read(list).pendingIn]], [["a!", "b", "c", "d"], []]);
+  assert.equal(g.world.txs.filter(({ refused }) => refused.size > 0).length, 0);
+});

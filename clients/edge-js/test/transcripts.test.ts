@@ -21,7 +21,7 @@ function opOf(json: Json): Op {
   const key = bin(json.key);
   const op = json.op[0].toLowerCase() + json.op.slice(1);
   const rest: Json = {};
-  for (const name of ["field", "value", "member"]) if (json[name] !== undefined) rest[name] = bin(json[name]);
+  for (const name of ["field", "position", "value", "member"]) if (json[name] !== undefined) rest[name] = bin(json[name]);
   if (json.amount !== undefined) rest.by = BigInt(json.amount);
   return { op, key, ...rest } as Op;
 }

@@ -4,8 +4,9 @@ import { type Bytes, fromArray, toArray } from "../src/core/bytes.js";
 import { type Vec, dominates, greatest } from "../src/core/codec.js";
 import { type ClientFrame, type GatewayFrame, type Transfer, decodeClient, encodeBody, encodeGateway } from "../src/core/frames.js";
 import { DIGEST_0, chain } from "../src/core/log.js";
+import { birthOf } from "../src/core/position.js";
 import { sha256 } from "../src/core/sha256.js";
-import { ABSENT, type Change, type Field, type Op, type Value, hashOf } from "../src/core/value.js";
+import { ABSENT, type Change, type Field, type Op, type Value, elementOf, hashOf } from "../src/core/value.js";
 
 export interface Tx {
   readonly cid: Bytes;
@@ -62,14 +63,14 @@ export class World {
       const last = ops.at(-1);
       return last?.op.op === "set" ? { kind: "string", ts: last.tx.h, bytes: last.op.value } : ABSENT;
     }
-    if (key.startsWith("o")) return { kind: "other", type: "list" };
-    const writes = ops.filter(({ op }) => op.op === "mapSet" || op.op === "setAdd");
+    if (key.startsWith("o")) return { kind: "other", type: "zset" };
+    const writes = ops.filter(({ op }) => op.op === "mapSet" || op.op === "setAdd" || op.op === "listSet");
     const left = writes.filter((write) => !ops.some((other) => removes(other, write)));
     if (left.length === 0) return ABSENT;
-    if (key.startsWith("s")) return { kind: "set", members: new Set(left.map(({ op }) => (op as { member: Bytes }).member)) };
+    if (key.startsWith("s")) return { kind: "set", members: new Set(left.map(({ op }) => elementOf(op)!)) };
     const fields = new Map<Bytes, Field>();
-    for (const { op, tx } of left) if (op.op === "mapSet") fields.set(op.field, { ts: tx.h, value: op.value });
-    return { kind: "map", fields };
+    for (const { op, tx } of left) if (op.op === "mapSet" || op.op === "listSet") fields.set(elementOf(op)!, { ts: tx.h, value: op.value });
+    return { kind: key.startsWith("l") ? "list" : "map", fields };
   }
 
   /** The last transaction of a client that is in a base. */
@@ -94,8 +95,16 @@ function removes(removal: Placed, write: Placed): boolean {
   const sees = tx === write.tx ? write.i < removal.i : (tx.cid === write.tx.cid && write.tx.k < tx.k) || visible(write.tx, tx.dep);
   if (!sees) return false;
   if (op.op === "delete") return true;
-  if (op.op === "setRemove") return write.op.op === "setAdd" && write.op.member === op.member;
-  return op.op === "mapDelete" && write.op.op === "mapSet" && write.op.field === op.field;
+  const element = op.op === "setRemove" ? op.member : op.op === "mapDelete" ? op.field : op.op === "listRemove" ? op.position : undefined;
+  return element !== undefined && elementOf(write.op) === element;
+}
+
+/** An operation that has no effect: the key is of another type, or an element of a list is younger than its transaction. */
+function isRefused(op: Op, h: number): boolean {
+  const isOfList = op.op === "listSet" || op.op === "listRemove";
+  if (op.key.startsWith("o") || (op.key.startsWith("c") && op.op !== "add")) return true;
+  if (op.key.startsWith("l") ? !isOfList && op.op !== "delete" : isOfList) return true;
+  return op.op === "listSet" && birthOf(op.position) > h;
 }
 
 export class Region {
@@ -176,7 +185,7 @@ export class Region {
     stamp[this.m] = ct;
     const tx: Tx = elsewhere ?? { cid, k, digest, h, dep, ops: ops.map(({ op }) => op), refused: new Set(), stamps: new Map(), before };
     tx.ops.forEach((op, i) => {
-      if (op.key.startsWith("o") || (op.key.startsWith("c") && op.op !== "add")) tx.refused.add(i);
+      if (isRefused(op, h)) tx.refused.add(i);
     });
     tx.stamps.set(this.m, stamp);
     if (!elsewhere) world.txs.push(tx);
@@ -201,7 +210,7 @@ export class Session {
   #cid: Bytes | undefined;
   #K = 1;
   #synced = false;
-  /** Changes of maps and sets are sent as differences. */
+  /** Changes of maps, lists and sets are sent as differences. */
   differences = true;
   readonly transfers: Transfer[] = [];
   retimes = 0;
@@ -313,7 +322,7 @@ export class Session {
 }
 
 function difference(old: Value, value: Value, differences: boolean): Change | undefined {
-  if (differences && old.kind === "map" && value.kind === "map") {
+  if (differences && "fields" in old && "fields" in value && old.kind === value.kind) {
     const set = new Map([...value.fields].filter(([name, field]) => old.fields.get(name)?.value !== field.value || old.fields.get(name)?.ts !== field.ts));
     const removed = [...old.fields.keys()].filter((name) => !value.fields.has(name));
     return set.size + removed.length > 0 ? { kind: "mapChange", set, removed } : undefined;

@@ -50,6 +50,7 @@ mod commits;
 mod connection;
 mod effect;
 mod fork;
+mod lists;
 mod places;
 mod reading;
 mod transfers;
@@ -57,6 +58,7 @@ mod values;
 
 pub use connection::Timing;
 pub use effect::{Effect, Event, Report, Status};
+pub use lists::NoElement;
 pub use reading::Transaction;
 pub use transfers::{BEHIND_MAX, WINDOW};
 
@@ -68,6 +70,7 @@ use bytes::Bytes;
 use commits::Commits;
 use connection::{Connecting, Connection, Phase};
 use fork::Fork;
+use lists::Hands;
 use reading::{Entry, View, written};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transfers::Sending;
@@ -78,7 +81,7 @@ use values::Values;
 pub struct Config {
     /// How many gateways it knows, in the order of preference; at least one.
     pub endpoints: usize,
-    /// What the delays between tries are drawn from.
+    /// What the delays between tries are drawn from, and how the client calls itself in positions of lists: each process draws another one.
     pub seed: u64,
     /// What authenticates the user; may be empty.
     pub token: Bytes,
@@ -101,6 +104,8 @@ pub struct Client {
     epoch: Epoch,
     /// The greatest time that was given to a transaction.
     last_h_us: u64,
+    /// What puts elements into lists.
+    hands: Hands,
     /// Watched keys, with their references in this connection.
     watched: BTreeMap<Bytes, Option<u64>>,
     /// Those of them that only the log needs: it has to know what the client has seen overwritten.
@@ -141,6 +146,7 @@ impl Client {
             durable.log.into_iter().map(|(k, logged)| (k, Entry::loaded(logged))).collect();
         let left: BTreeSet<Bytes> = written(log.values()).into_iter().take(WATCHED_MAX / 2).collect();
         let last_h_us = log.values().map(|entry| entry.logged.body.h_us).max().unwrap_or_default();
+        let hands = Hands::new(config.seed, durable.secret.cid());
         Self {
             secret: durable.secret,
             regions: durable.regions,
@@ -149,6 +155,7 @@ impl Client {
             base: durable.base,
             epoch: 0,
             last_h_us,
+            hands,
             watched: left.iter().map(|key| (key.clone(), None)).collect(),
             left,
             values: Values::not_kept(&durable.values),

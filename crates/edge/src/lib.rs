@@ -5,6 +5,7 @@
 //! - [`durable`] is what a client keeps on disk, as rows.
 //! - [`file`](mod@file) is a file for that.
 //! - [`value`] is what it caches, and what its own operations make of that.
+//! - [`position`] is where elements of lists stand.
 //!
 //! But for `file`, nothing here does input or output, reads a clock or draws a random number: bytes, times and seeds are arguments.
 
@@ -15,3 +16,5 @@ pub mod frames;
 pub mod gateway;
 pub mod rule;
 pub mod value;
+
+pub use tidemark_crdt::position;

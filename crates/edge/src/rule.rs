@@ -15,4 +15,5 @@ tidemark_core::rules! {
     BASE_BEFORE_PRUNING, // 8: the log loses what the base on disk contains, and not before
     TICKS_ARE_WHOLE, // 8: all of a tick is visible or nothing
     FORKS_RENEW, // 11: who is forked goes on under a new name
+    AUTHORS_DIFFER, // no two processes put elements of lists at one position
 }

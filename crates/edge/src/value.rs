@@ -2,7 +2,7 @@
 //!
 //! The gateway merges operations with those of others; the client predicts the result. A later write wins, by its time. An
 //! increment always counts. A removal takes the elements that were there when it was prepared: so each cached element
-//! knows since which base of this process it is as it is.
+//! knows since which base of this process it is as it is. A list is a map by position.
 
 use crate::frames::{Change, Malformed, OperationKind, Value, Written};
 use bytes::Bytes;
@@ -54,14 +54,14 @@ impl Cached {
     /// Goes on to the base of `epoch`.
     ///
     /// # Errors
-    /// The change is one of a map or a set, and the value is none. It stays as it was.
+    /// The change is one of elements, and the value has none like these. It stays as it was.
     pub fn change(&mut self, change: &Change, epoch: Epoch) -> Result<(), Malformed> {
         match (change, &mut self.value) {
             (Change::Whole(value), _) => {
                 *self = self.replaced(value, epoch);
                 return Ok(());
             }
-            (Change::Map(set, removed), Value::Map(fields)) => {
+            (Change::Fields(set, removed), Value::Map(fields) | Value::List(fields)) => {
                 fields.retain(|field, _| !removed.contains(field));
                 fields.extend(set.iter().map(|(field, written)| (field.clone(), written.clone())));
                 self.since.retain(|field, _| !removed.contains(field));
@@ -73,9 +73,11 @@ impl Cached {
                 self.since.retain(|member, _| !removed.contains(member));
                 self.since.extend(added.iter().map(|member| (member.clone(), epoch)));
             }
-            _ => return Err(Malformed("a change of a map or set that is none")),
+            _ => return Err(Malformed("a change of elements of a value that has none")),
         }
-        self.normalize();
+        if self.value.is_empty() {
+            self.value = Value::Absent;
+        }
         Ok(())
     }
 
@@ -84,7 +86,7 @@ impl Cached {
         let kept = |element: &Bytes| self.since.get(element).copied().unwrap_or_default();
         let mut since = BTreeMap::new();
         match (&self.value, value) {
-            (Value::Map(old), Value::Map(new)) => {
+            (Value::Map(old), Value::Map(new)) | (Value::List(old), Value::List(new)) => {
                 let same = |field, written: &Written| old.get(field).is_some_and(|old| is_same(old, written));
                 since.extend(new.iter().map(|(field, written)| {
                     (field.clone(), if same(field, written) { kept(field) } else { epoch })
@@ -94,7 +96,9 @@ impl Cached {
                 new.iter()
                     .map(|member| (member.clone(), if old.contains(member) { kept(member) } else { epoch })),
             ),
-            (_, Value::Map(new)) => since.extend(new.keys().map(|field| (field.clone(), epoch))),
+            (_, Value::Map(new) | Value::List(new)) => {
+                since.extend(new.keys().map(|field| (field.clone(), epoch)))
+            }
             (_, Value::Set(new)) => since.extend(new.iter().map(|member| (member.clone(), epoch))),
             _ => {}
         }
@@ -103,25 +107,12 @@ impl Cached {
         Self { value: value.clone(), since, since_whole }
     }
 
-    fn normalize(&mut self) {
-        let empty = match &self.value {
-            Value::Map(fields) => fields.is_empty(),
-            Value::Set(members) => members.is_empty(),
-            _ => false,
-        };
-        if empty {
-            self.value = Value::Absent;
-        }
-    }
-
     /// Rule 1: the value with operations on top, in their order. An operation of the wrong type has no effect.
     pub fn with<'a>(&self, operations: impl Iterator<Item = (Moment, &'a OperationKind)>) -> Value {
         let mut view = self.value.clone();
         for (moment, kind) in operations {
             self.apply(&mut view, moment, kind);
-            if matches!(&view, Value::Map(fields) if fields.is_empty())
-                || matches!(&view, Value::Set(members) if members.is_empty())
-            {
+            if view.is_empty() {
                 view = Value::Absent;
             }
         }
@@ -152,20 +143,21 @@ impl Cached {
                     members.remove(member);
                 }
             }
-            OperationKind::MapSet(field, bytes) => {
-                let loses = self.hides(moment, kind);
-                if let Some(fields) = as_map(view)
-                    && !loses
-                {
-                    fields.insert(field.clone(), written(h_us, bytes));
-                }
+            OperationKind::MapSet(field, bytes) if !self.hides(moment, kind) => {
+                as_map(view).map(|fields| fields.insert(field.clone(), written(h_us, bytes)));
             }
+            OperationKind::ListSet(position, bytes) if !self.hides(moment, kind) => {
+                as_list(view).map(|elements| elements.insert(position.clone(), written(h_us, bytes)));
+            }
+            OperationKind::MapSet(..) | OperationKind::ListSet(..) => {}
             OperationKind::MapDelete(field) => {
                 if let Value::Map(fields) = view {
-                    match self.field(field).filter(|_| self.is_newer(field, moment.epoch)) {
-                        Some(there) => fields.insert(field.clone(), there.clone()),
-                        None => fields.remove(field),
-                    };
+                    self.take(fields, field, moment);
+                }
+            }
+            OperationKind::ListRemove(position) => {
+                if let Value::List(elements) = view {
+                    self.take(elements, position, moment);
                 }
             }
             OperationKind::MapAdd(field, amount) => {
@@ -179,12 +171,21 @@ impl Cached {
         }
     }
 
+    /// Removes an element, but for what of it came after that was prepared.
+    fn take(&self, elements: &mut BTreeMap<Bytes, Written>, element: &Bytes, moment: Moment) {
+        match self.element(element).filter(|_| self.is_newer(element, moment.epoch)) {
+            Some(there) => elements.insert(element.clone(), there.clone()),
+            None => elements.remove(element),
+        };
+    }
+
     /// Whether the value at the base hides an operation: a later write of the same was seen.
     pub fn hides(&self, moment: Moment, kind: &OperationKind) -> bool {
         match (kind, &self.value) {
             (OperationKind::Set(_), _) => self.newest_us() > moment.h_us,
-            (OperationKind::MapSet(field, _), _) => {
-                self.field(field).is_some_and(|there| there.at_us > moment.h_us)
+            (OperationKind::MapSet(element, _), Value::Map(elements))
+            | (OperationKind::ListSet(element, _), Value::List(elements)) => {
+                elements.get(element).is_some_and(|there| there.at_us > moment.h_us)
             }
             (OperationKind::Delete, Value::String(there)) => there.at_us > moment.h_us,
             _ => false,
@@ -194,15 +195,14 @@ impl Cached {
     /// What a deletion leaves: a later string, and elements that came after it was prepared.
     fn left_by_delete(&self, moment: Moment) -> Value {
         let newer = |element: &Bytes| self.is_newer(element, moment.epoch);
+        let newer_of = |elements: &BTreeMap<Bytes, Written>| {
+            let newer = elements.iter().filter(|(element, _)| newer(element));
+            newer.map(|(element, written)| (element.clone(), written.clone())).collect()
+        };
         match &self.value {
             Value::String(there) if there.at_us > moment.h_us => self.value.clone(),
-            Value::Map(fields) => Value::Map(
-                fields
-                    .iter()
-                    .filter(|(field, _)| newer(field))
-                    .map(|(f, w)| (f.clone(), w.clone()))
-                    .collect(),
-            ),
+            Value::Map(fields) => Value::Map(newer_of(fields)),
+            Value::List(elements) => Value::List(newer_of(elements)),
             Value::Set(members) => {
                 Value::Set(members.iter().filter(|member| newer(member)).cloned().collect())
             }
@@ -216,15 +216,21 @@ impl Cached {
         self.since.get(element).is_some_and(|since| *since > epoch)
     }
 
-    fn field(&self, field: &Bytes) -> Option<&Written> {
-        if let Value::Map(fields) = &self.value { fields.get(field) } else { None }
+    /// A field of a map, or an element of a list.
+    fn element(&self, element: &Bytes) -> Option<&Written> {
+        match &self.value {
+            Value::Map(elements) | Value::List(elements) => elements.get(element),
+            _ => None,
+        }
     }
 
     /// When the newest part of the value was written, as far as that is known.
     fn newest_us(&self) -> u64 {
         match &self.value {
             Value::String(there) => there.at_us,
-            Value::Map(fields) => fields.values().map(|there| there.at_us).max().unwrap_or_default(),
+            Value::Map(elements) | Value::List(elements) => {
+                elements.values().map(|there| there.at_us).max().unwrap_or_default()
+            }
             _ => 0,
         }
     }
@@ -256,6 +262,13 @@ fn as_map(view: &mut Value) -> Option<&mut BTreeMap<Bytes, Written>> {
         *view = Value::Map(BTreeMap::new());
     }
     if let Value::Map(fields) = view { Some(fields) } else { None }
+}
+
+fn as_list(view: &mut Value) -> Option<&mut BTreeMap<Bytes, Written>> {
+    if matches!(view, Value::Absent) {
+        *view = Value::List(BTreeMap::new());
+    }
+    if let Value::List(elements) = view { Some(elements) } else { None }
 }
 
 fn as_set(view: &mut Value) -> Option<&mut BTreeSet<Bytes>> {

@@ -46,7 +46,7 @@ fn the_next_process_reads_what_is_kept_with_the_log_on_top() {
 #[test]
 fn changes_are_durable_with_their_base_or_not_at_all() {
     let mut script = opened();
-    let change = Change::Map(
+    let change = Change::Fields(
         BTreeMap::from([("z".into(), Written { at_us: 0, bytes: "1".into() })]),
         BTreeSet::from(["x".into()]),
     );

@@ -35,7 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("tidemark-simulators", &["node", "protocols", "registry", "sim"]),
     ("tidemark-wire", &[]),
-    ("tidemark-edge", &["core"]),
+    ("tidemark-edge", &["core", "crdt"]),
     ("tidemark-edge-client", &["core", "edge", "workload"]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),

@@ -18,6 +18,7 @@ import { Malformed, type Vec, WATCHED_MAX, dominates, greatest, micros } from ".
 import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
 import { Link, type Welcome } from "./link.js";
 import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
+import { birthOf } from "./position.js";
 import { Rng } from "./rng.js";
 import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf, hides } from "./value.js";
 
@@ -34,7 +35,7 @@ export const LOOK_US = 60_000_000;
 const LOOKS_MAX = 6;
 const PERIODS_MAX = 5;
 const TABS_MAX = 256;
-/** A map or set of more elements is not kept in the store: it would be written as a whole with each base that changes it. */
+/** A map, list or set of more elements is not kept in the store: it would be written as a whole with each base that changes it. */
 const KEPT_ELEMENTS_MAX = 10_000;
 const NONE: Bytes = "\0".repeat(8);
 
@@ -129,7 +130,7 @@ export interface Read {
   readonly value: Value | undefined;
   /** Own transactions on this key that are not in the base. */
   readonly pending: number;
-  /** Fields and members that they write or remove. */
+  /** Fields and members that they write or remove, and positions that they write. */
   readonly elements: ReadonlySet<Bytes>;
   readonly base: Vec;
 }
@@ -347,7 +348,9 @@ export class Client {
   commit(nowUs: number, ops: readonly Op[], origin?: Origin): { readonly id: number; readonly k: number } {
     this.#at(nowUs);
     const base = this.#meta.base;
-    const h = Math.max(Math.max(this.#lastH, greatest(base)) + 1, this.#serverTime());
+    // Regions refuse an element that is younger than its transaction.
+    const births = ops.map((op) => (op.op === "listSet" ? birthOf(op.position) : 0));
+    const h = births.reduce((h, birth) => Math.max(h, birth), Math.max(Math.max(this.#lastH, greatest(base)) + 1, this.#serverTime()));
     this.#lastH = h;
     const id = ++this.#ids;
     const shown = this.#config.eager;
@@ -1144,13 +1147,14 @@ function lastOfTabs(tabs: readonly Origin[], entries: readonly Entry[]): readonl
   return [...last].slice(-TABS_MAX).map(([tab, n]) => ({ tab, n }));
 }
 
-/** Elements of a key that these transactions write or remove. */
+/** Fields and members of a key that these transactions write or remove, and positions that they write. */
 export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key: Bytes): Set<Bytes> {
   const elements = new Set<Bytes>();
   for (const { ops } of entries) {
     for (const op of ops) {
       if (op.key !== key) continue;
       if ("field" in op) elements.add(op.field);
+      if (op.op === "listSet") elements.add(op.position);
       if ("member" in op) elements.add(op.member);
     }
   }
@@ -1158,7 +1162,7 @@ export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key:
 }
 
 function elementsIn(value: Value): number {
-  return value.kind === "map" ? value.fields.size : value.kind === "set" ? value.members.size : 1;
+  return "fields" in value ? value.fields.size : value.kind === "set" ? value.members.size : 1;
 }
 
 function keysOf(entries: Iterable<Entry>): Set<Bytes> {

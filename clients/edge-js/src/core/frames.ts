@@ -126,6 +126,15 @@ export function writeOp(w: Writer, op: Op, ref?: number): void {
       w.u8(8);
       w.bytes(op.field);
       w.i64(op.by);
+      break;
+    case "listSet":
+      w.u8(9);
+      w.bytes(op.position);
+      w.bytes(op.value);
+      break;
+    case "listRemove":
+      w.u8(10);
+      w.bytes(op.position);
   }
 }
 
@@ -155,6 +164,10 @@ function readOpOf(r: Reader, key: Bytes): Op {
       return { op: "setRemove", key, member: r.bytes() };
     case 8:
       return { op: "mapAdd", key, field: r.bytes(), by: r.i64() };
+    case 9:
+      return { op: "listSet", key, position: r.bytes(), value: r.bytes() };
+    case 10:
+      return { op: "listRemove", key, position: r.bytes() };
     default:
       throw new Malformed("unknown operation");
   }
@@ -400,7 +413,8 @@ function readValue(r: Reader, kind: number, from: number): Value {
     case 1:
       return { kind: "string", ts: r.time(from), bytes: r.bytes() };
     case 2:
-      return { kind: "map", fields: notEmpty(readFields(r, from)) };
+    case 7:
+      return { kind: kind === 2 ? "map" : "list", fields: notEmpty(readFields(r, from)) };
     case 3:
       return { kind: "set", members: notEmpty(new Set(r.ascending())) };
     case 4:
@@ -423,7 +437,7 @@ function readFields(r: Reader, from: number): Map<Bytes, Field> {
 }
 
 function notEmpty<T extends { readonly size: number }>(value: T): T {
-  if (value.size === 0) throw new Malformed("an empty map or set is absent");
+  if (value.size === 0) throw new Malformed("an empty map, list or set is absent");
   return value;
 }
 
@@ -520,7 +534,8 @@ function writeValue(w: Writer, value: Value, from: number): void {
       w.bytes(value.bytes);
       break;
     case "map":
-      w.u8(2);
+    case "list":
+      w.u8(value.kind === "map" ? 2 : 7);
       writeFields(w, value.fields, from);
       break;
     case "set":

@@ -10,10 +10,13 @@ export interface Field {
   readonly value: Bytes;
 }
 
+export type FieldsKind = "map" | "list";
+
 export type Value =
   | { readonly kind: "absent" }
   | { readonly kind: "string"; readonly ts: number; readonly bytes: Bytes }
-  | { readonly kind: "map"; readonly fields: ReadonlyMap<Bytes, Field> }
+  /** In a list the names of fields are positions: their order is that of the list. */
+  | { readonly kind: FieldsKind; readonly fields: ReadonlyMap<Bytes, Field> }
   | { readonly kind: "set"; readonly members: ReadonlySet<Bytes> }
   | { readonly kind: "other"; readonly type: Bytes };
 
@@ -25,10 +28,13 @@ export type Op =
   | { readonly op: "mapDelete"; readonly key: Bytes; readonly field: Bytes }
   | { readonly op: "setAdd"; readonly key: Bytes; readonly member: Bytes }
   | { readonly op: "setRemove"; readonly key: Bytes; readonly member: Bytes }
-  | { readonly op: "mapAdd"; readonly key: Bytes; readonly field: Bytes; readonly by: bigint };
+  | { readonly op: "mapAdd"; readonly key: Bytes; readonly field: Bytes; readonly by: bigint }
+  | { readonly op: "listSet"; readonly key: Bytes; readonly position: Bytes; readonly value: Bytes }
+  | { readonly op: "listRemove"; readonly key: Bytes; readonly position: Bytes };
 
 export type Change =
   | { readonly kind: "value"; readonly value: Value }
+  /** Of a map, or of a list. */
   | { readonly kind: "mapChange"; readonly set: ReadonlyMap<Bytes, Field>; readonly removed: readonly Bytes[] }
   | { readonly kind: "setChange"; readonly added: readonly Bytes[]; readonly removed: readonly Bytes[] };
 
@@ -46,7 +52,8 @@ export function hashOf(value: Value): Bytes {
       w.bytes(value.bytes);
       break;
     case "map":
-      w.u8(2);
+    case "list":
+      w.u8(value.kind === "map" ? 2 : 7);
       w.u(value.fields.size);
       for (const field of [...value.fields.keys()].sort(compareBytes)) {
         w.bytes(field);
@@ -84,12 +91,19 @@ function sum(bytes: Bytes, by: bigint): Bytes | undefined {
   return n === undefined || !inI64(n + by) ? undefined : String(n + by);
 }
 
-/** The field or member that an operation writes; undefined: it writes none. */
+/** Of the elements of a list, in its order; of another value none. */
+export function positionsOf(value: Value | undefined): Bytes[] {
+  return value?.kind === "list" ? [...value.fields.keys()].sort(compareBytes) : [];
+}
+
+/** The field, position or member that an operation writes; undefined: it writes none. */
 export function elementOf(op: Op): Bytes | undefined {
   switch (op.op) {
     case "mapSet":
     case "mapAdd":
       return op.field;
+    case "listSet":
+      return op.position;
     case "setAdd":
       return op.member;
     default:
@@ -121,7 +135,7 @@ export class Cached {
   }
 
   /**
-   * The value at the base of `epoch`; undefined: the change is one of a map or a set, and the value is none.
+   * The value at the base of `epoch`; undefined: the change is one of a map, a list or a set, and the value is none.
    * `own`: elements that own transactions wrote that this base brings. A later own removal covers them, so they do not count as changed.
    */
   changed(change: Change, epoch: number, own: ReadonlySet<Bytes> = new Set()): Cached | undefined {
@@ -131,14 +145,14 @@ export class Cached {
     const came = (element: Bytes) => (own.has(element) ? undefined : since.set(element, epoch));
     for (const element of change.removed) since.delete(element);
     if (change.kind === "mapChange") {
-      if (old.kind !== "map") return undefined;
+      if (!("fields" in old)) return undefined;
       const fields = new Map(old.fields);
       for (const name of change.removed) fields.delete(name);
       for (const [name, field] of change.set) {
         fields.set(name, field);
         came(name);
       }
-      return new Cached(mapOf(fields), since, this.sinceWhole);
+      return new Cached(valueOf(old.kind, fields), since, this.sinceWhole);
     }
     if (old.kind !== "set") return undefined;
     const members = new Set(old.members);
@@ -158,9 +172,9 @@ export class Cached {
       const then = same || own.has(element) ? (this.#since.get(element) ?? 0) : epoch;
       if (then > 0) since.set(element, then);
     };
-    if (value.kind === "map") {
+    if ("fields" in value) {
       for (const [name, field] of value.fields) {
-        const before = old.kind === "map" ? old.fields.get(name) : undefined;
+        const before = fieldsOf(old, value.kind)?.get(name);
         at(name, before !== undefined && isSame(before, field));
       }
     } else if (value.kind === "set") {
@@ -175,7 +189,7 @@ export class Cached {
     const value = this.value;
     if (value.kind === "string") return value.ts;
     let newest = 0;
-    if (value.kind === "map") for (const { ts } of value.fields.values()) newest = Math.max(newest, ts);
+    if ("fields" in value) for (const { ts } of value.fields.values()) newest = Math.max(newest, ts);
     return newest;
   }
 }
@@ -185,16 +199,23 @@ function isSame(old: Field, now: Field): boolean {
   return old.value === now.value && (old.ts === now.ts || old.ts === 0 || now.ts === 0);
 }
 
-function mapOf(fields: ReadonlyMap<Bytes, Field>): Value {
-  return fields.size > 0 ? { kind: "map", fields } : ABSENT;
+function valueOf(kind: FieldsKind, fields: ReadonlyMap<Bytes, Field>): Value {
+  return fields.size > 0 ? { kind, fields } : ABSENT;
 }
 
 function setOf(members: ReadonlySet<Bytes>): Value {
   return members.size > 0 ? { kind: "set", members } : ABSENT;
 }
 
-function fieldsOf(value: Value): ReadonlyMap<Bytes, Field> | undefined {
-  return value.kind === "map" ? value.fields : value.kind === "absent" ? new Map() : undefined;
+/** undefined: the value is of another kind. */
+function fieldsOf(value: Value, kind: FieldsKind): ReadonlyMap<Bytes, Field> | undefined {
+  if ("fields" in value && value.kind === kind) return value.fields;
+  return value.kind === "absent" ? new Map() : undefined;
+}
+
+/** The kind of value that an operation on a field is for, and the field. */
+function fieldOf(op: Extract<Op, { readonly field: Bytes } | { readonly position: Bytes }>): { readonly kind: FieldsKind; readonly name: Bytes } {
+  return "field" in op ? { kind: "map", name: op.field } : { kind: "list", name: op.position };
 }
 
 /** When an operation was prepared, and when it counts. */
@@ -213,7 +234,10 @@ export function hides({ value, newest }: Cached, op: Op, h: number): boolean {
     case "set":
       return newest > h;
     case "mapSet":
-      return (fieldsOf(value)?.get(op.field)?.ts ?? 0) > h;
+    case "listSet": {
+      const { kind, name } = fieldOf(op);
+      return (fieldsOf(value, kind)?.get(name)?.ts ?? 0) > h;
+    }
     case "delete":
       return value.kind === "string" && value.ts > h;
     default:
@@ -242,21 +266,25 @@ export function applied(cached: Cached, view: Value, op: Op, { h, epoch }: Momen
       members.delete(op.member);
       return setOf(members);
     }
-    case "mapSet": {
-      const fields = fieldsOf(view);
+    case "mapSet":
+    case "listSet": {
+      const { kind, name } = fieldOf(op);
+      const fields = fieldsOf(view, kind);
       if (!fields || hides(cached, op, h)) return view;
-      return { kind: "map", fields: new Map(fields).set(op.field, { ts: h, value: op.value }) };
+      return { kind, fields: new Map(fields).set(name, { ts: h, value: op.value }) };
     }
-    case "mapDelete": {
-      if (view.kind !== "map") return view;
+    case "mapDelete":
+    case "listRemove": {
+      const { kind, name } = fieldOf(op);
+      if (!("fields" in view) || view.kind !== kind) return view;
       const fields = new Map(view.fields);
-      const there = fieldsOf(cached.value)?.get(op.field);
-      if (there && cached.isNewer(op.field, epoch)) fields.set(op.field, there);
-      else fields.delete(op.field);
-      return mapOf(fields);
+      const there = fieldsOf(cached.value, kind)?.get(name);
+      if (there && cached.isNewer(name, epoch)) fields.set(name, there);
+      else fields.delete(name);
+      return valueOf(kind, fields);
     }
     case "mapAdd": {
-      const fields = fieldsOf(view);
+      const fields = fieldsOf(view, "map");
       if (!fields) return view;
       const before = fields.get(op.field);
       const value = before ? sum(before.value, op.by) : String(op.by);
@@ -274,7 +302,8 @@ function leftByDelete(cached: Cached, h: number, epoch: number): Value {
     case "string":
       return value.ts > h ? value : ABSENT;
     case "map":
-      return mapOf(new Map([...value.fields].filter(([field]) => cached.isNewer(field, epoch))));
+    case "list":
+      return valueOf(value.kind, new Map([...value.fields].filter(([field]) => cached.isNewer(field, epoch))));
     case "set":
       return setOf(new Set([...value.members].filter((member) => cached.isNewer(member, epoch))));
     case "other":

@@ -123,6 +123,11 @@ export function words(op: Op): string {
       return `${key} · with ${quoted(op.member)}`;
     case "setRemove":
       return `${key} · without ${quoted(op.member)}`;
+    // Nobody can read a position.
+    case "listSet":
+      return `${key} · an element = ${quoted(op.value)}`;
+    case "listRemove":
+      return `${key} · without an element`;
   }
 }
 

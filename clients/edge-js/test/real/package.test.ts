@@ -38,9 +38,9 @@ test("it contains what it exports, and nothing else", () => {
   writeFileSync(join(dir, "all.ts"), imports.join("\n"));
   writeFileSync(
     join(dir, "types.ts"),
-    `import type { Commit, Counter, Db, Handle, Inspection, MapHandle, Options, Refusal, Register, SetHandle, Shown, Status, Store, Tx, View } from "@tidemark/edge";
+    `import type { Commit, Counter, Db, Handle, Inspection, ListHandle, MapHandle, Options, Refusal, Register, SetHandle, Shown, Status, Store, Tx, View } from "@tidemark/edge";
      import type { DevtoolsOptions } from "@tidemark/edge/devtools";
-     export type All = [Commit, Counter, Db, Handle, Inspection, MapHandle<string>, Options, Refusal, Register<string>, SetHandle<string>, Shown<string>, Status, Store, Tx, View, DevtoolsOptions];
+     export type All = [Commit, Counter, Db, Handle, Inspection, ListHandle<string>, MapHandle<string>, Options, Refusal, Register<string>, SetHandle<string>, Shown<string>, Status, Store, Tx, View, DevtoolsOptions];
      // @ts-expect-error: a counter has no fields
      export const wrong = (t: Tx, counter: Counter) => t.put(counter, "a", "b");`,
   );

@@ -201,6 +201,54 @@ test("operations of the wrong type are refused, and the rest of the transaction 
   assert.deepEqual(await r.call("LRANGE", list, 0, -1), ["x"]);
 });
 
+test("lists: what clients insert and what Redis clients of other regions insert have one order", async (t) => {
+  const [a, b] = [await client(t, shared.urls), await client(t, from(shared.urls, 1))];
+  const list = a.list(fresh("l"));
+  const [first, third] = [redis(t, shared), redis(t, shared, 2)];
+  const range = async () => ((await third.call("LRANGE", list.name, 0, -1)) as string[]).join(" ");
+  const agree = async (what: string, ...elements: string[]) => {
+    await Promise.all([settled(a), settled(b)]);
+    const expected = elements.join(" ");
+    await eventually(async () => (await range()) === expected, `${what}: Redis`, 30_000);
+    await until(() => [a, b].every((db) => db.get(list).join(" ") === expected), `${what}: clients`, 10_000, () => `${a.get(list)} / ${b.get(list)}`);
+  };
+  await Promise.all([a, b].map((db) => db.load([list])));
+  a.tx((tx) => ["1", "2", "3"].forEach((value) => tx.push(list, value)));
+  a.tx((tx) => tx.insertAt(list, 0, "0"));
+  await agree("a list of a client", "0", "1", "2", "3");
+  await third.call("RPUSH", list.name, "4", "5");
+  await third.call("LPUSH", list.name, "-1");
+  await third.call("LINSERT", list.name, "BEFORE", "2", "1.5");
+  await agree("beside the client's", "-1", "0", "1", "1.5", "2", "3", "4", "5");
+  b.tx((tx) => {
+    tx.insertAt(list, 4, "1.7");
+    tx.setAt(list, 3, "1.6");
+    tx.removeAt(list, 0);
+    tx.push(list, "6");
+  });
+  await agree("beside those of Redis", "0", "1", "1.6", "1.7", "2", "3", "4", "5", "6");
+  await third.call("LSET", list.name, 0, "zero");
+  await third.call("LREM", list.name, 0, "3");
+  await third.call("RPOP", list.name);
+  await agree("changed by Redis", "zero", "1", "1.6", "1.7", "2", "4", "5");
+  // All at once: whatever the order is, all have the same, and each one's run is in one piece.
+  for (const db of [a, b]) db.disconnect();
+  for (let n = 0; n < 5; n++) {
+    a.tx((tx) => tx.insertAt(list, 2 + n, `a${n}`));
+    b.tx((tx) => tx.insertAt(list, 2 + n, `b${n}`));
+    b.tx((tx) => tx.push(list, `d${n}`));
+  }
+  await first.call("RPUSH", list.name, "c0", "c1", "c2");
+  for (const db of [a, b]) db.connect();
+  await Promise.all([settled(a), settled(b)]);
+  await until(() => a.get(list).length === 25 && a.get(list).join() === b.get(list).join(), "the same", 20_000, () => `${a.get(list)} / ${b.get(list)}`);
+  const all = a.get(list).join(" ");
+  await eventually(async () => (await range()) === all, "Redis has the same", 30_000);
+  for (const run of ["a0 a1 a2 a3 a4", "b0 b1 b2 b3 b4", "c0 c1 c2", "d0 d1 d2 d3 d4"]) assert.ok(all.includes(run), all);
+  await first.call("DEL", list.name);
+  await until(() => [a, b].every((db) => db.get(list).length === 0), "DEL");
+});
+
 test("large values, and many keys", async (t) => {
   const db = await client(t, shared.urls);
   const [big, wide] = [db.register(fresh("r")), db.map(fresh("m"))];

@@ -77,7 +77,7 @@ pub fn shown(found: &Found, now: Hlc) -> Option<Shown> {
     let kind = plain.kind();
     let mut all = Vec::new();
     match kind {
-        Kind::String | Kind::Hash | Kind::Set => {
+        Kind::String | Kind::Hash | Kind::Set | Kind::List => {
             plain.each(|name, datum| all.push((Bytes::copy_from_slice(name), datum)))
         }
         other => return Some(Shown::Other(other.name())),
@@ -86,13 +86,15 @@ pub fn shown(found: &Found, now: Hlc) -> Option<Shown> {
         Datum::Bytes(bytes) => Bytes::copy_from_slice(&bytes),
         _ => Bytes::new(),
     };
+    let written = |all: Vec<(Bytes, Datum)>| {
+        all.into_iter().map(|(name, datum)| (name.clone(), at(kind, &name), bytes(datum))).collect()
+    };
     Some(match kind {
         Kind::String => {
             all.pop().map_or(Shown::Absent, |(name, datum)| Shown::String(at(kind, &name), bytes(datum)))
         }
-        Kind::Hash => Shown::Map(
-            all.into_iter().map(|(name, datum)| (name.clone(), at(kind, &name), bytes(datum))).collect(),
-        ),
+        Kind::Hash => Shown::Map(written(all)),
+        Kind::List => Shown::List(written(all)),
         _ => Shown::Set(all.into_iter().map(|(name, _)| name).collect()),
     })
 }

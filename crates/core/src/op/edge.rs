@@ -123,6 +123,8 @@ pub enum Shown {
     Map(Vec<(Bytes, Micros, Bytes)>),
     /// The members of a set.
     Set(Vec<Bytes>),
+    /// The elements of a list by position, each with when it was written.
+    List(Vec<(Bytes, Micros, Bytes)>),
     /// It is of another type, of this name.
     Other(&'static str),
 }

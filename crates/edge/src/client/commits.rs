@@ -1,5 +1,6 @@
 //! Rule 2: commits. One batch is on its way to the disk at a time; what comes meanwhile is the next one.
 
+use super::lists::least_us;
 use super::reading::Entry;
 use super::{Client, Effect, Transaction};
 use crate::durable::{Logged, Row};
@@ -50,7 +51,7 @@ impl Client {
                 self.out.push(Effect::Committed { id, k: 0 });
                 continue;
             }
-            let next_h_us = self.time_after(h_us, &dep);
+            let next_h_us = self.time_after(h_us, &dep).max(least_us(&operations));
             let body = Body { k: k + 1, h_us: next_h_us, dep, operations };
             if let Some(why) = cannot_be(&body) {
                 self.out.push(Effect::CommitFailed { id, why });

@@ -1,6 +1,7 @@
 //! What the client shows: values at a base with the log on top, and transactions that read them.
 
 use super::Client;
+use super::lists::Placing;
 use crate::durable::Logged;
 use crate::frames::{Base, Operation, OperationKind, Value};
 use crate::value::{Cached, Epoch, Moment};
@@ -33,6 +34,7 @@ pub struct Transaction {
     view: View,
     epoch: Epoch,
     operations: Vec<Operation>,
+    pub(super) placing: Placing,
 }
 
 impl Entry {
@@ -73,7 +75,13 @@ impl View {
 impl Client {
     /// Begins a transaction at the base of now.
     pub fn begin(&self) -> Transaction {
-        Transaction { view: self.view.clone(), epoch: self.epoch, operations: Vec::new() }
+        let after_us = self.last_h_us.max(self.view.base.newest_us());
+        Transaction {
+            view: self.view.clone(),
+            epoch: self.epoch,
+            operations: Vec::new(),
+            placing: self.hands.after(after_us),
+        }
     }
 
     /// The value of a key now; nothing if no gateway has sent it yet, or it is watched no more and no transaction of the log
@@ -92,6 +100,11 @@ impl Transaction {
     /// Adds an operation.
     pub fn push(&mut self, key: impl Into<Bytes>, kind: OperationKind) {
         self.operations.push(Operation { key: key.into(), kind });
+    }
+
+    /// Its operations so far.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
     }
 
     /// The base that it reads.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// What one operation does to its key. Each is one Redis command.
+/// What one operation does to its key. Each but those of lists is one Redis command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OperationKind {
     /// `SET key value`
@@ -27,6 +27,10 @@ pub enum OperationKind {
     SetRemove(Bytes),
     /// `HINCRBY key field amount`
     MapAdd(Bytes, i64),
+    /// The element of a list at this position has this value, whether it is there or not ([`crate::position`]).
+    ListSet(Bytes, Bytes),
+    /// The element of a list at this position goes.
+    ListRemove(Bytes),
 }
 
 /// An operation of a transaction.
@@ -149,9 +153,10 @@ impl Operation {
             OperationKind::Set(one)
             | OperationKind::MapDelete(one)
             | OperationKind::SetAdd(one)
-            | OperationKind::SetRemove(one) => put_bytes(out, one),
-            OperationKind::MapSet(field, value) => {
-                put_bytes(out, field);
+            | OperationKind::SetRemove(one)
+            | OperationKind::ListRemove(one) => put_bytes(out, one),
+            OperationKind::MapSet(one, value) | OperationKind::ListSet(one, value) => {
+                put_bytes(out, one);
                 put_bytes(out, value);
             }
             OperationKind::MapAdd(field, amount) => {
@@ -179,6 +184,8 @@ impl Operation {
             6 => OperationKind::SetAdd(reader.bytes()?),
             7 => OperationKind::SetRemove(reader.bytes()?),
             8 => OperationKind::MapAdd(reader.bytes()?, reader.signed()?),
+            9 => OperationKind::ListSet(reader.bytes()?, reader.bytes()?),
+            10 => OperationKind::ListRemove(reader.bytes()?),
             _ => return Err(Malformed("an unknown operation")),
         };
         Ok(Self { key, kind })
@@ -196,6 +203,8 @@ impl OperationKind {
             Self::SetAdd(_) => 6,
             Self::SetRemove(_) => 7,
             Self::MapAdd(..) => 8,
+            Self::ListSet(..) => 9,
+            Self::ListRemove(_) => 10,
         }
     }
 }

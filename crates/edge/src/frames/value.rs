@@ -30,6 +30,8 @@ pub enum Value {
     Set(BTreeSet<Bytes>),
     /// A value of a type that edge clients do not read, by the name of the type.
     Other(Bytes),
+    /// A list of at least one element, by position ([`crate::position`]).
+    List(BTreeMap<Bytes, Written>),
 }
 
 /// The difference between the values of a key at two bases.
@@ -37,8 +39,8 @@ pub enum Value {
 pub enum Change {
     /// The new value.
     Whole(Value),
-    /// Of a map that stays a map: fields that are new or different, and fields that are gone.
-    Map(BTreeMap<Bytes, Written>, BTreeSet<Bytes>),
+    /// Of a map that stays a map, or a list that stays a list: fields or elements that are new or different, and those that are gone.
+    Fields(BTreeMap<Bytes, Written>, BTreeSet<Bytes>),
     /// Of a set that stays a set: members that are new, and members that are gone.
     Set(BTreeSet<Bytes>, BTreeSet<Bytes>),
 }
@@ -72,7 +74,7 @@ impl Value {
         match self {
             Self::Absent => {}
             Self::String(written) => written.put(out, newest_us),
-            Self::Map(fields) => put_fields(out, fields, newest_us),
+            Self::Map(fields) | Self::List(fields) => put_fields(out, fields, newest_us),
             Self::Set(members) => put_list(out, members.iter()),
             Self::Other(name) => put_bytes(out, name),
         }
@@ -90,19 +92,24 @@ impl Value {
             2 => Self::Map(read_fields(reader, newest_us)?),
             3 => Self::Set(reader.ascending()?),
             4 => Self::Other(reader.bytes()?),
+            7 => Self::List(read_fields(reader, newest_us)?),
             _ => return Err(Malformed("an unknown kind of value")),
         };
-        if value.is_empty() { Err(Malformed("an empty map or set that is not absent")) } else { Ok(value) }
+        if value.is_empty() {
+            Err(Malformed("an empty map, set or list that is not absent"))
+        } else {
+            Ok(value)
+        }
     }
 
     /// That it may be sent: what is empty is absent.
     pub(super) fn check(&self) -> Result<(), Unsendable> {
-        if self.is_empty() { Err(Unsendable("an empty map or set is absent")) } else { Ok(()) }
+        if self.is_empty() { Err(Unsendable("an empty map, set or list is absent")) } else { Ok(()) }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Self::Map(fields) => fields.is_empty(),
+            Self::Map(fields) | Self::List(fields) => fields.is_empty(),
             Self::Set(members) => members.is_empty(),
             _ => false,
         }
@@ -115,6 +122,7 @@ impl Value {
             Self::Map(_) => 2,
             Self::Set(_) => 3,
             Self::Other(_) => 4,
+            Self::List(_) => 7,
         }
     }
 }
@@ -152,7 +160,7 @@ impl Change {
     pub(super) fn put(&self, out: &mut Vec<u8>, newest_us: u64) {
         match self {
             Self::Whole(value) => value.put(out, Some(newest_us)),
-            Self::Map(set, removed) => {
+            Self::Fields(set, removed) => {
                 out.push(5);
                 put_fields(out, set, Some(newest_us));
                 put_list(out, removed.iter());
@@ -167,7 +175,7 @@ impl Change {
 
     pub(super) fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
         let change = match reader.byte()? {
-            5 => Self::Map(read_fields(reader, newest_us)?, reader.ascending()?),
+            5 => Self::Fields(read_fields(reader, newest_us)?, reader.ascending()?),
             6 => Self::Set(reader.ascending()?, reader.ascending()?),
             kind => Self::Whole(Value::read_kind(kind, reader, newest_us)?),
         };
@@ -178,10 +186,10 @@ impl Change {
     fn check(&self) -> Result<(), Unsendable> {
         let both = match self {
             Self::Whole(value) => return value.check(),
-            Self::Map(set, removed) => set.keys().any(|field| removed.contains(field)),
+            Self::Fields(set, removed) => set.keys().any(|field| removed.contains(field)),
             Self::Set(added, removed) => added.iter().any(|member| removed.contains(member)),
         };
-        if both { Err(Unsendable("a field or member that is both there and gone")) } else { Ok(()) }
+        if both { Err(Unsendable("an element that is both there and gone")) } else { Ok(()) }
     }
 }
 

@@ -49,12 +49,14 @@ impl Ask {
 impl From<Shown> for Value {
     fn from(shown: Shown) -> Self {
         let written = |at_us, bytes| Written { at_us, bytes };
+        let by_name = |all: Vec<(Bytes, u64, Bytes)>| {
+            all.into_iter().map(|(name, at_us, bytes)| (name, written(at_us, bytes))).collect()
+        };
         match shown {
             Shown::Absent => Self::Absent,
             Shown::String(at_us, bytes) => Self::String(written(at_us, bytes)),
-            Shown::Map(fields) => Self::Map(
-                fields.into_iter().map(|(field, at_us, bytes)| (field, written(at_us, bytes))).collect(),
-            ),
+            Shown::Map(fields) => Self::Map(by_name(fields)),
+            Shown::List(elements) => Self::List(by_name(elements)),
             Shown::Set(members) => Self::Set(members.into_iter().collect()),
             Shown::Other(name) => Self::Other(Bytes::from_static(name.as_bytes())),
         }

@@ -323,14 +323,14 @@ impl Gateway {
     }
 }
 
-/// What has changed, if both are maps or sets, and it is less than the whole.
+/// What has changed, if both are maps, lists or sets, and it is less than the whole.
 fn change(before: &Value, now: &Value) -> Option<Change> {
     match (before, now) {
-        (Value::Map(before), Value::Map(now)) => {
+        (Value::Map(before), Value::Map(now)) | (Value::List(before), Value::List(now)) => {
             let set = now.iter().filter(|(field, written)| before.get(*field) != Some(*written));
             let set = set.map(|(field, written)| (field.clone(), written.clone())).collect();
             let gone = before.keys().filter(|field| !now.contains_key(*field)).cloned().collect();
-            Some(Change::Map(set, gone))
+            Some(Change::Fields(set, gone))
         }
         (Value::Set(before), Value::Set(now)) => Some(Change::Set(
             now.difference(before).cloned().collect(),

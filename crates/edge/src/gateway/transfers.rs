@@ -165,5 +165,7 @@ fn update(kind: OperationKind) -> Update {
         OperationKind::SetAdd(member) => command(Verb::SAdd, vec![member]),
         OperationKind::SetRemove(member) => command(Verb::SRem, vec![member]),
         OperationKind::MapAdd(field, amount) => command(Verb::HIncrBy, vec![field, number(amount)]),
+        OperationKind::ListSet(position, value) => command(Verb::PutAt, vec![position, value]),
+        OperationKind::ListRemove(position) => command(Verb::TakeAt, vec![position]),
     }
 }

@@ -24,6 +24,11 @@ fn at(h_us: u64, epoch: Epoch) -> Moment {
     Moment { h_us, epoch }
 }
 
+fn list(elements: &[(&'static str, u64, &'static str)]) -> Value {
+    let Value::Map(elements) = map(elements) else { unreachable!("it is one") };
+    Value::List(elements)
+}
+
 fn after(cached: &Cached, operations: &[(Moment, OperationKind)]) -> Value {
     cached.with(operations.iter().map(|(moment, kind)| (*moment, kind)))
 }
@@ -62,7 +67,7 @@ fn a_removal_spares_what_a_later_base_brought() {
     let remove = [(at(5, 0), OperationKind::MapDelete(bytes("a")))];
     assert_eq!(after(&cached, &remove), map(&[("b", 1, "x")]));
     let written = BTreeMap::from([(bytes("a"), written(3, &bytes("y")))]);
-    cached.change(&Change::Map(written, BTreeSet::new()), 1).unwrap();
+    cached.change(&Change::Fields(written, BTreeSet::new()), 1).unwrap();
     assert_eq!(after(&cached, &remove), map(&[("a", 3, "y"), ("b", 1, "x")]));
     assert_eq!(after(&cached, &[(at(5, 0), OperationKind::Delete)]), map(&[("a", 3, "y")]));
     assert_eq!(after(&cached, &[(at(5, 1), OperationKind::Delete)]), Value::Absent);
@@ -77,6 +82,32 @@ fn what_does_not_change_keeps_its_epoch() {
     let mut cached = Cached::new(map(&[("a", 1, "x"), ("b", 1, "x")]));
     cached.change(&Change::Whole(map(&[("a", 0, "x"), ("b", 2, "x"), ("c", 0, "z")])), 4).unwrap();
     assert_eq!(after(&cached, &[(at(9, 3), OperationKind::Delete)]), map(&[("b", 2, "x"), ("c", 0, "z")]));
+}
+
+/// Positions stand in the place of fields.
+#[test]
+fn a_list_is_a_map_by_position() {
+    let mut cached = Cached::new(list(&[("p", 20, "theirs"), ("q", 1, "x")]));
+    let set = OperationKind::ListSet(bytes("p"), bytes("ours"));
+    let both = |first| list(&[first, ("q", 1, "x")]);
+    assert_eq!(after(&cached, &[(at(19, 0), set.clone())]), both(("p", 20, "theirs")));
+    assert_eq!(after(&cached, &[(at(21, 0), set.clone())]), both(("p", 21, "ours")));
+    assert_eq!(after(&Cached::default(), &[(at(1, 0), set.clone())]), list(&[("p", 1, "ours")]));
+    let all = ["p", "q"].map(|one| (at(30, 0), OperationKind::ListRemove(bytes(one))));
+    assert_eq!(after(&cached, &all), Value::Absent);
+    // What a later base brought is not removed.
+    let written = BTreeMap::from([(bytes("p"), written(25, &bytes("y")))]);
+    cached.change(&Change::Fields(written, BTreeSet::from([bytes("q")])), 1).unwrap();
+    assert_eq!(after(&cached, &all), list(&[("p", 25, "y")]));
+    assert_eq!(after(&cached, &[(at(30, 0), OperationKind::Delete)]), list(&[("p", 25, "y")]));
+    cached.change(&Change::Whole(list(&[("p", 25, "y"), ("r", 0, "z")])), 2).unwrap();
+    assert_eq!(after(&cached, &[(at(30, 1), OperationKind::Delete)]), list(&[("r", 0, "z")]));
+    assert!(Cached::new(map(&[])).change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 1).is_err());
+    // Its elements are no fields.
+    let wrong = [OperationKind::MapSet(bytes("p"), bytes("v")), OperationKind::MapDelete(bytes("r"))];
+    let wrong = wrong.map(|kind| (Moment::NOW, kind));
+    assert_eq!(after(&cached, &wrong), *cached.value());
+    assert_eq!(after(&Cached::new(map(&[("p", 1, "x")])), &[(Moment::NOW, set)]), map(&[("p", 1, "x")]));
 }
 
 #[test]

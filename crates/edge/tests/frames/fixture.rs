@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tidemark_core::Hlc;
 use tidemark_edge::frames::*;
+use tidemark_edge::position::Hand;
 
 /// What has been written, and the connection that goes on.
 struct Fixture {
@@ -96,6 +97,11 @@ fn written(at_us: u64, bytes: &'static str) -> Written {
 
 const NOW: u64 = 1_790_000_000_000_000;
 
+fn position(time_us: u64, left: Option<&Bytes>) -> Bytes {
+    let hand = Hand { author: 0xfeed, time_us, nth: 0 };
+    hand.between(left.map(|left| &left[..]), None).into()
+}
+
 /// One of each operation.
 fn operations() -> Vec<Operation> {
     vec![
@@ -107,6 +113,8 @@ fn operations() -> Vec<Operation> {
         operation("tags", OperationKind::SetAdd("red".into())),
         operation("tags", OperationKind::SetRemove("".into())),
         operation("cart", OperationKind::MapAdd("plums".into(), i64::MIN)),
+        operation("steps", OperationKind::ListSet(position(NOW, None), "first".into())),
+        operation("steps", OperationKind::ListRemove(position(NOW + 1, Some(&position(NOW, None))))),
     ]
 }
 
@@ -184,12 +192,19 @@ fn ticks(fixture: &mut Fixture) {
         updates: vec![
             Update {
                 reference: 2,
-                change: Change::Map(
+                change: Change::Fields(
                     BTreeMap::from([("plums".into(), written(NOW + 101, "-1"))]),
                     ["apples".into()].into(),
                 ),
             },
             Update { reference: 3, change: Change::Set(["green".into()].into(), ["red".into()].into()) },
+            whole(
+                4,
+                Value::List(BTreeMap::from([
+                    (position(NOW, None), written(NOW + 102, "first")),
+                    (position(NOW + 1, Some(&position(NOW, None))), written(NOW + 103, "second")),
+                ])),
+            ),
         ],
     }));
     // It was prepared at the tick before, with a key whose watch has ended.
@@ -248,6 +263,11 @@ fn malformed(fixture: &mut Fixture) {
         "gateway",
         &[138, 3, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 3, 3, 0],
         "an empty set",
+    );
+    fixture.malformed(
+        "gateway",
+        &[138, 3, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 3, 7, 0],
+        "an empty list",
     );
     fixture.malformed(
         "gateway",

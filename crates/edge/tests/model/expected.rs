@@ -44,7 +44,7 @@ fn string(at_base: &Value, own: &[(u64, &OperationKind)]) -> Value {
 
 fn elements_of(value: &Value) -> BTreeMap<Bytes, Written> {
     match value {
-        Value::Map(fields) => fields.clone(),
+        Value::Map(fields) | Value::List(fields) => fields.clone(),
         Value::Set(members) => {
             members.iter().map(|member| (member.clone(), Written { at_us: 0, bytes: Bytes::new() })).collect()
         }
@@ -61,7 +61,7 @@ fn elements(at_base: &Value, own: &[(u64, &OperationKind)], shown: &Value) -> bo
         let mut removed = false;
         for (h_us, kind) in own.iter().filter(|(_, kind)| element(kind) == name) {
             match kind {
-                OperationKind::MapSet(_, bytes) => {
+                OperationKind::MapSet(_, bytes) | OperationKind::ListSet(_, bytes) => {
                     if base.get(name).is_none_or(|there| there.at_us <= *h_us) {
                         (expected, removed) = (Some(Written { at_us: *h_us, bytes: bytes.clone() }), false);
                     }
@@ -82,6 +82,8 @@ fn element(kind: &OperationKind) -> &Bytes {
     match kind {
         OperationKind::MapSet(one, _)
         | OperationKind::MapDelete(one)
+        | OperationKind::ListSet(one, _)
+        | OperationKind::ListRemove(one)
         | OperationKind::SetAdd(one)
         | OperationKind::SetRemove(one) => one,
         other => panic!("the schedule draws no {other:?} here"),

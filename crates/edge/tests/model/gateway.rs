@@ -167,14 +167,14 @@ impl Session {
     }
 }
 
-/// What has changed, if both are maps or sets.
+/// What has changed, if both are maps, lists or sets.
 fn difference(old: &Value, new: &Value) -> Option<Change> {
     match (old, new) {
-        (Value::Map(old), Value::Map(new)) => {
+        (Value::Map(old), Value::Map(new)) | (Value::List(old), Value::List(new)) => {
             let set = new.iter().filter(|(field, written)| old.get(*field) != Some(*written));
             let gone: BTreeSet<Bytes> =
                 old.keys().filter(|field| !new.contains_key(*field)).cloned().collect();
-            Some(Change::Map(set.map(|(field, written)| (field.clone(), written.clone())).collect(), gone))
+            Some(Change::Fields(set.map(|(field, written)| (field.clone(), written.clone())).collect(), gone))
         }
         (Value::Set(old), Value::Set(new)) => {
             Some(Change::Set(new.difference(old).cloned().collect(), old.difference(new).cloned().collect()))

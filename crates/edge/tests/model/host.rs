@@ -9,7 +9,8 @@ use tidemark_edge::client::*;
 use tidemark_edge::durable::{Durable, Row};
 use tidemark_edge::frames::*;
 
-pub(crate) const KEYS: [&str; 6] = ["c1", "s1", "s2", "m1", "t1", "s3"];
+/// The last one is always watched.
+pub(crate) const KEYS: [&str; 7] = ["c1", "s1", "s2", "m1", "t1", "s3", "l1"];
 
 pub(crate) struct Host {
     number: usize,
@@ -202,6 +203,11 @@ impl Host {
             let value = Bytes::from_static([&b"x"[..], b"y"][rng.usize(..2)]);
             transaction.push(["s2", "s3"][rng.usize(..2)], OperationKind::Set(value));
         }
+        // By draws of its own: a schedule that violates something without a rule stays as it is.
+        let mut edits = Rng::with_seed(unique.iter().fold(0, |all, byte| all * 31 + u64::from(*byte)));
+        for _ in 0..edits.usize(..3) {
+            edit(&mut transaction, &unique, &mut edits);
+        }
         let id = self.commits;
         self.open.insert(id, unique);
         self.event(world, rng, Event::Commit { id, transaction });
@@ -292,6 +298,22 @@ impl Host {
             }
         }
     }
+}
+
+/// Does something to a list, if it is cached.
+fn edit(transaction: &mut Transaction, unique: &Bytes, rng: &mut Rng) {
+    let Some(value) = transaction.read(b"l1") else { return };
+    let len = if let Value::List(elements) = &value { elements.len() } else { 0 };
+    let done = match rng.u8(..8) {
+        0 if len > 0 => transaction.set_at("l1", rng.usize(..len), unique.clone()),
+        1..=3 if len > 0 => transaction.remove_at("l1", rng.usize(..len)),
+        4 => {
+            transaction.push_back("l1", unique.clone());
+            Ok(())
+        }
+        _ => transaction.insert("l1", rng.usize(..=len), unique.clone()),
+    };
+    done.expect("it is a list, and long enough");
 }
 
 /// The key that only this transaction writes.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::Hlc;
 use tidemark_edge::frames::*;
+use tidemark_edge::position::is_possible;
 
 pub(crate) const REGIONS: usize = 3;
 
@@ -163,6 +164,11 @@ impl World {
             return Verdict::Answer(ToClient::Later { wait_ms: 1 });
         }
         assert!(body.h_us > body.dep.newest_us(), "a time that is not above what its client saw");
+        let placed = body.operations.iter().all(|operation| match &operation.kind {
+            OperationKind::ListSet(position, _) => is_possible(position, body.h_us),
+            _ => true,
+        });
+        assert!(placed, "an element that is younger than its transaction");
         let index = self.accepted.iter().position(|one| one.cid == cid && one.chain == chain);
         let index = index.unwrap_or_else(|| {
             self.accepted.push(Accepted { cid, body: body.clone(), chain, before, stamps: Vec::new() });
@@ -234,12 +240,14 @@ impl World {
         self.is_in(earlier.0, &self.accepted[later.0].body.dep)
     }
 
-    /// Maps and sets: an operation takes what its author had seen of its element.
+    /// Maps, lists and sets: an operation takes what its author had seen of its element.
     fn elements(&self, key: &Bytes, operations: &[(usize, usize, &OperationKind)]) -> Value {
         let mut living: BTreeMap<Bytes, (usize, usize, Bytes)> = BTreeMap::new();
         for (index, place, kind) in operations {
             let (element, bytes) = match kind {
-                OperationKind::MapSet(field, bytes) => (field, bytes.clone()),
+                OperationKind::MapSet(one, bytes) | OperationKind::ListSet(one, bytes) => {
+                    (one, bytes.clone())
+                }
                 OperationKind::SetAdd(member) => (member, Bytes::new()),
                 _ => continue,
             };
@@ -263,7 +271,8 @@ impl World {
             at_us: self.accepted[index].body.h_us,
             bytes,
         };
-        Value::Map(living.into_iter().map(|(field, one)| (field, written(one))).collect())
+        let all = living.into_iter().map(|(element, one)| (element, written(one))).collect();
+        if key[0] == b'l' { Value::List(all) } else { Value::Map(all) }
     }
 
     pub(crate) fn name(&self, index: usize) -> String {
@@ -276,6 +285,8 @@ fn touches(kind: &OperationKind, element: &Bytes) -> bool {
     match kind {
         OperationKind::MapSet(one, _)
         | OperationKind::MapDelete(one)
+        | OperationKind::ListSet(one, _)
+        | OperationKind::ListRemove(one)
         | OperationKind::SetAdd(one)
         | OperationKind::SetRemove(one) => one == element,
         _ => false,

@@ -53,8 +53,9 @@ fn set(rng: &mut Rng, least: usize) -> BTreeSet<Bytes> {
 }
 
 pub(crate) fn value(rng: &mut Rng) -> Value {
-    match rng.u8(..5) {
+    match rng.u8(..6) {
         0 => Value::Absent,
+        5 => Value::List(map(rng, 1)),
         1 => Value::String(written(rng)),
         2 => Value::Map(map(rng, 1)),
         3 => Value::Set(set(rng, 1)),
@@ -67,7 +68,7 @@ pub(crate) fn change(rng: &mut Rng) -> Change {
         0 => {
             let (new, mut gone) = (map(rng, 0), set(rng, 0));
             gone.retain(|field| !new.contains_key(field));
-            Change::Map(new, gone)
+            Change::Fields(new, gone)
         }
         1 => {
             let (new, mut gone) = (set(rng, 0), set(rng, 0));
@@ -79,7 +80,9 @@ pub(crate) fn change(rng: &mut Rng) -> Change {
 }
 
 pub(crate) fn kind(rng: &mut Rng) -> OperationKind {
-    match rng.u8(..8) {
+    match rng.u8(..10) {
+        8 => OperationKind::ListSet(text(rng, 3), text(rng, 9)),
+        9 => OperationKind::ListRemove(text(rng, 3)),
         0 => OperationKind::Set(text(rng, 9)),
         1 => OperationKind::Delete,
         2 => OperationKind::Add(signed(rng)),

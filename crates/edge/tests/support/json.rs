@@ -39,6 +39,7 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::String(written) => {
             json!({"kind": "string", "ts": number(written.at_us), "value": hex(&written.bytes)})
         }
+        Value::List(elements) => json!({"kind": "list", "fields": fields(elements)}),
         Value::Map(map) => json!({"kind": "map", "fields": fields(map)}),
         Value::Set(members) => json!({"kind": "set", "members": list(members)}),
         Value::Other(name) => json!({"kind": "other", "type": hex(name)}),
@@ -49,7 +50,7 @@ fn update(update: &Update) -> Json {
     let reference = number(update.reference);
     match &update.change {
         Change::Whole(whole) => json!({"ref": reference, "kind": "whole", "value": value(whole)}),
-        Change::Map(set, removed) => {
+        Change::Fields(set, removed) => {
             json!({"ref": reference, "kind": "mapChange", "fields": fields(set), "removed": list(removed)})
         }
         Change::Set(added, removed) => {
@@ -70,6 +71,12 @@ pub(crate) fn operation(operation: &Operation) -> Json {
         OperationKind::MapDelete(field) => json!({"op": "MapDelete", "key": key, "field": hex(field)}),
         OperationKind::SetAdd(member) => json!({"op": "SetAdd", "key": key, "member": hex(member)}),
         OperationKind::SetRemove(member) => json!({"op": "SetRemove", "key": key, "member": hex(member)}),
+        OperationKind::ListSet(position, value) => {
+            json!({"op": "ListSet", "key": key, "position": hex(position), "value": hex(value)})
+        }
+        OperationKind::ListRemove(position) => {
+            json!({"op": "ListRemove", "key": key, "position": hex(position)})
+        }
         OperationKind::MapAdd(field, amount) => {
             json!({"op": "MapAdd", "key": key, "field": hex(field), "amount": amount.to_string()})
         }

@@ -246,6 +246,15 @@ impl Script {
         self.commit_begun(transaction, operations);
     }
 
+    /// Commits a transaction with elements of lists, and notes their positions.
+    pub(crate) fn commit_list(&mut self, transaction: Transaction) {
+        self.commits += 1;
+        let id = self.commits;
+        let lines: Json = transaction.operations().iter().map(json::operation).collect();
+        let line = json!({"type": "Commit", "id": json::number(id), "ops": lines});
+        self.event_as(Event::Commit { id, transaction }, line);
+    }
+
     fn commit_begun(&mut self, transaction: Transaction, operations: &[(&'static str, OperationKind)]) {
         self.commits += 1;
         let operation = |(key, kind): &(&'static str, OperationKind)| Operation {

@@ -6,12 +6,15 @@ use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_edge::client::{Client, Config, Effect, Event, Report, Timing};
 use tidemark_edge::durable::{Durable, Row};
-use tidemark_edge::frames::{Base, OperationKind, Secret, Value};
+use tidemark_edge::frames::{Base, OperationKind, Secret, Value, Written};
 use tidemark_edge::gateway::{ConnectionId, Output};
 
 pub(crate) const CLIENTS: usize = 3;
 
 const PAIR: [&str; 2] = ["left", "right"];
+
+/// All commits, each put somewhere behind the client's last one.
+const LIST: &str = "commits";
 
 pub(crate) struct App {
     number: usize,
@@ -41,7 +44,8 @@ fn saw(client: usize) -> Bytes {
 
 fn keys() -> Vec<Bytes> {
     let own = (0..CLIENTS).flat_map(|client| [number_of(client), saw(client)]);
-    own.chain(PAIR.map(|key| Bytes::from_static(key.as_bytes()))).chain([Bytes::from_static(b"n")]).collect()
+    let more = PAIR.into_iter().chain(["n", LIST]);
+    own.chain(more.map(|key| Bytes::from_static(key.as_bytes()))).collect()
 }
 
 fn text(value: &Value) -> String {
@@ -54,6 +58,17 @@ fn text(value: &Value) -> String {
 
 fn number(value: &Value) -> u64 {
     text(value).parse().unwrap_or(0)
+}
+
+/// Clients and the numbers of their commits, in the order of the list.
+fn entries(value: &Value) -> Vec<(usize, u64)> {
+    let Value::List(elements) = value else { return Vec::new() };
+    let entry = |written: &Written| {
+        let text = String::from_utf8_lossy(&written.bytes).into_owned();
+        let (client, commit) = text.split_once(' ').expect("two numbers");
+        (client.parse().expect("a number"), commit.parse().expect("a number"))
+    };
+    elements.values().map(entry).collect()
 }
 
 fn client(disk: Durable, dcs: u8, rng: &mut Rng) -> Client {
@@ -149,6 +164,11 @@ impl App {
             PAIR.iter().for_each(|key| transaction.push(*key, set(token.clone())));
         }
         transaction.push("n", OperationKind::Add(1));
+        let list = entries(&transaction.read(LIST.as_bytes()).expect("it is cached"));
+        let own = |(number, _): &(usize, u64)| *number == self.number;
+        let behind = list.iter().rposition(own).map_or(0, |last| last + 1);
+        let index = rng.usize(behind..=list.len());
+        transaction.insert(LIST, index, format!("{} {}", self.number, self.commits)).expect("it is there");
         self.event(regions, Event::Commit { id: self.commits, transaction }, rng);
     }
 
@@ -266,7 +286,12 @@ impl App {
         if left != right {
             return Err(format!("{who}: half of a transaction: {left} and {right}"));
         }
+        let list = entries(&all[LIST.as_bytes()]);
         for n in 0..CLIENTS {
+            let of: Vec<u64> = list.iter().filter(|(number, _)| *number == n).map(|(_, k)| *k).collect();
+            if !of.iter().copied().eq(1..=numbers[n]) {
+                return Err(format!("{who}: of client {n}, which is at {}, the list has {of:?}", numbers[n]));
+            }
             if numbers[n] < self.seen[n] {
                 return Err(format!("{who}: client {n} went back from {} to {}", self.seen[n], numbers[n]));
             }

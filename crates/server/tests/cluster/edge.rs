@@ -1,6 +1,7 @@
 //! Edge clients over WebSockets: beside Redis clients, over failovers, restarts, cuts and garbage.
 
 mod app;
+mod lists;
 
 use crate::support::{Client, Cluster, eventually};
 use crate::transactions::ask;
@@ -81,8 +82,8 @@ fn what_edge_clients_write_redis_clients_read_and_the_other_way_round() {
     app.until("the removal is in the base", |app| app.client().pending() == 0);
     assert_eq!(ask(&mut redis[0], "EXISTS set hash string"), "0");
     // What has no effect is said, and the rest of the transaction is there.
-    assert_eq!(ask(&mut redis[0], "LPUSH typed x"), "1");
-    app.until("it is a list", |app| app.client().read(b"typed") == Some(Value::Other("list".into())));
+    assert_eq!(ask(&mut redis[0], "ZADD typed 1 x"), "1");
+    app.until("it is a zset", |app| app.client().read(b"typed") == Some(Value::Other("zset".into())));
     app.commit(&[("typed", SetAdd("m".into())), ("counter", Add(1))]);
     app.until("it is refused", |app| {
         app.reports

@@ -66,15 +66,18 @@ fn written(kind: &OperationKind) -> usize {
         OperationKind::Set(one)
         | OperationKind::MapDelete(one)
         | OperationKind::SetAdd(one)
-        | OperationKind::SetRemove(one) => one.len(),
-        OperationKind::MapSet(field, value) => field.len() + value.len(),
+        | OperationKind::SetRemove(one)
+        | OperationKind::ListRemove(one) => one.len(),
+        OperationKind::MapSet(field, value) | OperationKind::ListSet(field, value) => {
+            field.len() + value.len()
+        }
     }
 }
 
 fn changed(change: &Change) -> usize {
     match change {
         Change::Whole(value) => held(value),
-        Change::Map(set, gone) => {
+        Change::Fields(set, gone) => {
             let set = set.iter().map(|(field, written)| field.len() + written.bytes.len());
             set.chain(gone.iter().map(|field| field.len())).sum()
         }
@@ -86,7 +89,9 @@ fn held(value: &Value) -> usize {
     match value {
         Value::Absent => 0,
         Value::String(written) => written.bytes.len(),
-        Value::Map(fields) => fields.iter().map(|(field, written)| field.len() + written.bytes.len()).sum(),
+        Value::Map(fields) | Value::List(fields) => {
+            fields.iter().map(|(field, written)| field.len() + written.bytes.len()).sum()
+        }
         Value::Set(members) => members.iter().map(|member| member.len()).sum(),
         Value::Other(name) => name.len(),
     }
@@ -137,7 +142,7 @@ mod tests {
         let bytes = gateway.encode(&ToClient::Welcome(welcome)).unwrap();
         assert_eq!(weigher.down(&bytes), None);
         let field = |length| Written { at_us: start, bytes: vec![7; length].into() };
-        let change = Change::Map([(Bytes::from_static(b"field0"), field(100))].into(), [].into());
+        let change = Change::Fields([(Bytes::from_static(b"field0"), field(100))].into(), [].into());
         let mut tick = |at_us, updates| {
             let tick = Tick { to: base(at_us), regions: 2, in_base: 0, check: [0; 8], have: 3, updates };
             gateway.encode(&ToClient::Tick(tick)).unwrap()

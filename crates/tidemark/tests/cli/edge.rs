@@ -117,6 +117,7 @@ fn what_is_written_offline_is_kept_and_counts_once_when_the_client_is_back() {
     eventually("42\n".to_string(), || client.ok(&["get", "likes"]));
     assert_eq!(client.ok(&["smembers", "tags"]), "on a train\n");
     assert_eq!(client.json(&["hgetall", "cart"])["value"]["apples"], "2");
+    lists(&regions, &client);
     // What it has read is kept, with all regions gone.
     for region in ["a", "b", "c"] {
         regions.up.order(&["kill", region]);
@@ -127,6 +128,24 @@ fn what_is_written_offline_is_kept_and_counts_once_when_the_client_is_back() {
     let output = client.run(&["incr", "likes"]);
     assert!(output.status.success() && said(&output).contains("not delivered yet: 1"), "{}", said(&output));
     assert_eq!(client.json(&["get", "likes"])["value"], "43");
+}
+
+fn lists(regions: &Regions, client: &Folder) {
+    assert_eq!(client.ok(&["rpush", "steps", "two", "three", "three"]), "OK\n");
+    assert_eq!(client.ok(&["lrange", "steps"]), "two\nthree\nthree\n");
+    assert_eq!(client.ok(&["tx", "lpush steps one", "linsert steps after two 'two and a half'"]), "OK\n");
+    assert_eq!(client.ok(&["lset", "steps", "-1", "four"]), "OK\n");
+    assert_eq!(client.ok(&["lrange", "steps", "1", "-2"]), "two\ntwo and a half\nthree\n");
+    let all = "one\ntwo\ntwo and a half\nthree\nfour";
+    eventually(all.to_string(), || regions.up.redis("c", &["lrange", "steps", "0", "-1"]));
+    assert_eq!(regions.up.redis("c", &["rpush", "steps", "two"]), "6");
+    eventually(format!("{all}\ntwo\n"), || client.ok(&["lrange", "steps"]));
+    assert_eq!(client.ok(&["lrem", "steps", "-1", "two"]), "OK\n");
+    assert_eq!(client.json(&["lrange", "steps", "0", "1"])["value"], serde_json::json!(["one", "two"]));
+    assert!(client.fails(1, &["lset", "steps", "9", "x"]).contains("none at 9"));
+    assert!(client.fails(1, &["linsert", "steps", "before", "nine", "x"]).contains("no element nine"));
+    assert!(client.fails(1, &["rpush", "likes", "x"]).contains("a string"));
+    assert!(client.fails(1, &["get", "steps"]).contains("lrange"));
 }
 
 /// Processes are killed at any moment of their writes. What one has said is done is there, and nothing is there twice.

@@ -4,7 +4,7 @@ use crate::support::{Cluster, PATIENCE};
 use bytes::Bytes;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use tidemark_edge::client::{Client, Effect, Event, Report};
+use tidemark_edge::client::{Client, Effect, Event, Report, Transaction};
 use tidemark_edge::durable::Durable;
 use tidemark_edge::frames::{OperationKind, Value};
 use tidemark_edge_client::{Driver, Endpoint, Setup, draw_secret};
@@ -104,6 +104,26 @@ impl App {
         operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
         let _timers = self.runtime.enter();
         self.driver.commit(transaction);
+    }
+
+    /// Commits what `edit` does in a transaction.
+    pub(super) fn transact(&mut self, edit: impl FnOnce(&mut Transaction)) {
+        let mut transaction = self.client().begin();
+        edit(&mut transaction);
+        let _timers = self.runtime.enter();
+        self.driver.commit(transaction);
+    }
+
+    /// The elements of a list, as LRANGE is shown by [`ask`](crate::transactions::ask).
+    pub(super) fn list(&self, key: &str) -> String {
+        match self.client().read(key.as_bytes()) {
+            Some(Value::List(elements)) => {
+                let texts = elements.values().map(|written| String::from_utf8_lossy(&written.bytes));
+                format!("[{}]", texts.collect::<Vec<_>>().join(" "))
+            }
+            Some(Value::Absent) => "[]".into(),
+            other => format!("{other:?}"),
+        }
     }
 
     pub(super) fn text(&self, key: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod folder;
+mod lists;
 mod operations;
 mod reading;
 mod session;

@@ -1,6 +1,7 @@
 //! Writes as operations of a transaction, and lines of text as writes.
 
-use super::verbs::{Write, all_bytes, bytes};
+use super::lists::Edit;
+use super::verbs::{Side, Write, all_bytes, bytes};
 use crate::Usage;
 use anyhow::bail;
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use clap::Parser;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use tidemark_edge::frames::OperationKind::{
-    self, Add, Delete, MapAdd, MapDelete, MapSet, Set, SetAdd, SetRemove,
+    self, Add, Delete, ListRemove, ListSet, MapAdd, MapDelete, MapSet, Set, SetAdd, SetRemove,
 };
 use tidemark_edge::frames::Value;
 
@@ -21,29 +22,49 @@ struct Line {
 }
 
 /// A change of a key.
-pub(super) type Operation = (Bytes, OperationKind);
+pub(super) type Operation = (Bytes, Change);
+
+/// What happens to it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Whatever it holds.
+    Plain(OperationKind),
+    /// Depending on what it holds.
+    List(Edit),
+}
 
 /// What a write does.
 pub(super) fn operations(write: Write) -> anyhow::Result<Vec<Operation>> {
-    let each = |key: OsString, all: Vec<OsString>, kind: fn(Bytes) -> OperationKind| {
+    let each = |key: OsString, all: Vec<OsString>, change: &dyn Fn(Bytes) -> Change| {
         let key = bytes(key);
-        all_bytes(all).into_iter().map(|one| (key.clone(), kind(one))).collect()
+        all_bytes(all).into_iter().map(|one| (key.clone(), change(one))).collect()
     };
+    let one = |key: OsString, kind: OperationKind| vec![(bytes(key), Change::Plain(kind))];
+    let edit = |key: OsString, edit: Edit| vec![(bytes(key), Change::List(edit))];
     let all: Vec<Operation> = match write {
-        Write::Set { key, value } => vec![(bytes(key), Set(bytes(value)))],
-        Write::Del { keys } => all_bytes(keys).into_iter().map(|key| (key, Delete)).collect(),
-        Write::Incr { key, amount } => vec![(bytes(key), Add(amount))],
+        Write::Set { key, value } => one(key, Set(bytes(value))),
+        Write::Del { keys } => keys.into_iter().flat_map(|key| one(key, Delete)).collect(),
+        Write::Incr { key, amount } => one(key, Add(amount)),
         Write::Hset { key, fields } => {
             let (key, fields) = (bytes(key), all_bytes(fields));
             if !fields.len().is_multiple_of(2) {
                 return Err(Usage("hset: each field is followed by its value".into()).into());
             }
-            fields.chunks(2).map(|pair| (key.clone(), MapSet(pair[0].clone(), pair[1].clone()))).collect()
+            let set = |pair: &[Bytes]| Change::Plain(MapSet(pair[0].clone(), pair[1].clone()));
+            fields.chunks(2).map(|pair| (key.clone(), set(pair))).collect()
         }
-        Write::Hdel { key, fields } => each(key, fields, MapDelete),
-        Write::Hincr { key, field, amount } => vec![(bytes(key), MapAdd(bytes(field), amount))],
-        Write::Sadd { key, members } => each(key, members, SetAdd),
-        Write::Srem { key, members } => each(key, members, SetRemove),
+        Write::Hdel { key, fields } => each(key, fields, &|field| Change::Plain(MapDelete(field))),
+        Write::Hincr { key, field, amount } => one(key, MapAdd(bytes(field), amount)),
+        Write::Sadd { key, members } => each(key, members, &|member| Change::Plain(SetAdd(member))),
+        Write::Srem { key, members } => each(key, members, &|member| Change::Plain(SetRemove(member))),
+        Write::Rpush { key, elements } => each(key, elements, &|value| Change::List(Edit::Back(value))),
+        Write::Lpush { key, elements } => each(key, elements, &|value| Change::List(Edit::Front(value))),
+        Write::Linsert { key, place, pivot, element } => {
+            let (behind, pivot, value) = (place == Side::After, bytes(pivot), bytes(element));
+            edit(key, Edit::Beside { behind, pivot, value })
+        }
+        Write::Lset { key, index, element } => edit(key, Edit::Set(index, bytes(element))),
+        Write::Lrem { key, count, element } => edit(key, Edit::Remove(count, bytes(element))),
     };
     if all.iter().any(|(key, _)| key.is_empty() || key.len() > tidemark_edge::frames::KEY_MAX) {
         return Err(Usage("a key has 1 to 4096 bytes".into()).into());
@@ -71,6 +92,7 @@ pub(super) fn fits(key: &[u8], kind: &OperationKind, value: &Value) -> anyhow::R
         Add(_) => "a number of 64 bits",
         MapSet(..) | MapDelete(_) | MapAdd(..) => "a hash",
         SetAdd(_) | SetRemove(_) => "a set",
+        ListSet(..) | ListRemove(_) => "a list",
     };
     let number = |bytes: &[u8], amount: i64| {
         let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<i64>().ok());
@@ -167,10 +189,17 @@ mod tests {
     fn a_line_of_a_transaction_is_a_write() {
         let read = |line: &str| of_words(words(line.as_bytes()).unwrap());
         let key = Bytes::from_static(b"k");
-        assert_eq!(read("incr k -5").unwrap(), [(key.clone(), Add(-5))]);
-        let set = |field: &'static str| (key.clone(), MapSet(field.into(), "1".into()));
+        assert_eq!(read("incr k -5").unwrap(), [(key.clone(), Change::Plain(Add(-5)))]);
+        let set = |field: &'static str| (key.clone(), Change::Plain(MapSet(field.into(), "1".into())));
         assert_eq!(read("hset k a 1 b 1").unwrap(), [set("a"), set("b")]);
-        for bad in ["get k", "hset k a", "incr k x", "set", "nonsense", ""] {
+        let list = |edit| [(key.clone(), Change::List(edit))];
+        assert_eq!(read("lset k -1 x").unwrap(), list(Edit::Set(-1, "x".into())));
+        assert_eq!(read("lrem k -2 x").unwrap(), list(Edit::Remove(-2, "x".into())));
+        let beside = Edit::Beside { behind: true, pivot: "p".into(), value: "x".into() };
+        assert_eq!(read("linsert k after p x").unwrap(), list(beside));
+        for bad in
+            ["linsert k beside p x", "lset k one x", "get k", "hset k a", "incr k x", "set", "nonsense", ""]
+        {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

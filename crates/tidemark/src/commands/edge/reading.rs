@@ -1,5 +1,6 @@
 //! Commands that read.
 
+use super::lists::range;
 use super::session::{Session, print_line};
 use super::show;
 use anyhow::bail;
@@ -12,9 +13,9 @@ impl Session {
         for (key, value) in keys.iter().zip(self.values(keys).await?) {
             if self.json {
                 print_line(show::json_value(key, &value).to_string().as_bytes());
-            } else if matches!(value, Value::Map(_) | Value::Set(_)) {
+            } else if matches!(value, Value::Map(_) | Value::Set(_) | Value::List(_)) {
                 let key = String::from_utf8_lossy(key);
-                bail!("{key} is {}: see hgetall and smembers", show::kind(&value));
+                bail!("{key} is {}: see hgetall, smembers and lrange", show::kind(&value));
             } else {
                 show::lines(&value).iter().for_each(|line| print_line(line));
             }
@@ -41,6 +42,19 @@ impl Session {
             print_line(json!({ "key": key, "field": field, "value": found }).to_string().as_bytes());
         } else {
             print_line(&found.map_or_else(show::nothing, |written| written.bytes.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn lrange(&mut self, key: Bytes, start: i64, stop: i64) -> anyhow::Result<()> {
+        let value = self.value(&key, "a list").await?;
+        let all = if let Value::List(elements) = value { elements.into_iter().collect() } else { Vec::new() };
+        let some = range(all, start, stop);
+        if self.json {
+            let value = if some.is_empty() { Value::Absent } else { Value::List(some.into_iter().collect()) };
+            print_line(show::json_value(&key, &value).to_string().as_bytes());
+        } else {
+            some.iter().for_each(|(_, written)| print_line(&written.bytes));
         }
         Ok(())
     }

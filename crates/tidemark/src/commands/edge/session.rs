@@ -89,6 +89,7 @@ impl Session {
             Verb::Hget { key, field } => self.hget(bytes(key), bytes(field)).await?,
             Verb::Hgetall { key } => self.all_of(bytes(key), "a hash").await?,
             Verb::Smembers { key } => self.all_of(bytes(key), "a set").await?,
+            Verb::Lrange { key, start, stop } => self.lrange(bytes(key), start, stop).await?,
             Verb::Write(write) => {
                 let counter = counter_of(&write);
                 self.write(operations(write)?, counter).await?;

@@ -12,6 +12,7 @@ pub(super) fn kind(value: &Value) -> String {
         Value::String(_) => "a string".into(),
         Value::Map(_) => "a hash".into(),
         Value::Set(_) => "a set".into(),
+        Value::List(_) => "a list".into(),
         Value::Other(name) => format!("of the type {}", String::from_utf8_lossy(name)),
     }
 }
@@ -42,6 +43,9 @@ pub(super) fn json_value(key: &[u8], value: &Value) -> Json {
             ("hash".into(), Json::Object(fields.collect()))
         }
         Value::Set(members) => ("set".into(), members.iter().map(|member| json_bytes(member)).collect()),
+        Value::List(elements) => {
+            ("list".into(), elements.values().map(|written| json_bytes(&written.bytes)).collect())
+        }
         Value::Other(name) => (String::from_utf8_lossy(name).into_owned(), Json::Null),
     };
     json!({ "key": json_bytes(key), "type": kind, "value": value })
@@ -56,6 +60,7 @@ pub(super) fn lines(value: &Value) -> Vec<Bytes> {
             fields.iter().flat_map(|(field, written)| [field.clone(), written.bytes.clone()]).collect()
         }
         Value::Set(members) => members.iter().cloned().collect(),
+        Value::List(elements) => elements.values().map(|written| written.bytes.clone()).collect(),
         Value::Other(name) => vec![Bytes::from(format!("({})", String::from_utf8_lossy(name)))],
     }
 }

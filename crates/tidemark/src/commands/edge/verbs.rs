@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use bytes::Bytes;
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -30,6 +30,17 @@ pub(super) enum Verb {
     Smembers {
         /// The key.
         key: OsString,
+    },
+    /// Print the elements of a list.
+    Lrange {
+        /// The key.
+        key: OsString,
+        /// The first index; from the end if it is negative.
+        #[arg(default_value_t = 0, allow_hyphen_values = true)]
+        start: i64,
+        /// The last index.
+        #[arg(default_value_t = -1, allow_hyphen_values = true)]
+        stop: i64,
     },
     #[command(flatten)]
     Write(Write),
@@ -133,6 +144,63 @@ pub(super) enum Write {
         #[arg(required = true)]
         members: Vec<OsString>,
     },
+    /// Add elements to the end of a list.
+    Rpush {
+        /// The key.
+        key: OsString,
+        /// Elements.
+        #[arg(required = true)]
+        elements: Vec<OsString>,
+    },
+    /// Add elements to the front of a list, one before the other.
+    Lpush {
+        /// The key.
+        key: OsString,
+        /// Elements.
+        #[arg(required = true)]
+        elements: Vec<OsString>,
+    },
+    /// Add an element to a list, beside another one.
+    Linsert {
+        /// The key.
+        key: OsString,
+        /// On which side.
+        place: Side,
+        /// The first element like this.
+        pivot: OsString,
+        /// The new element.
+        #[arg(allow_hyphen_values = true)]
+        element: OsString,
+    },
+    /// Replace an element of a list.
+    Lset {
+        /// The key.
+        key: OsString,
+        /// Its index; from the end if it is negative.
+        #[arg(allow_hyphen_values = true)]
+        index: i64,
+        /// The new element.
+        #[arg(allow_hyphen_values = true)]
+        element: OsString,
+    },
+    /// Remove elements from a list that are like this one.
+    Lrem {
+        /// The key.
+        key: OsString,
+        /// How many; from the end if it is negative; 0: all.
+        #[arg(allow_hyphen_values = true)]
+        count: i64,
+        /// The element.
+        #[arg(allow_hyphen_values = true)]
+        element: OsString,
+    },
+}
+
+/// Of an element of a list.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Side {
+    Before,
+    After,
 }
 
 /// A word of the command line, whatever its bytes are.

@@ -1,6 +1,6 @@
 //! Commands that write.
 
-use super::operations::{Operation, fits, of_words, words};
+use super::operations::{Change, Operation, fits, of_words, words};
 use super::session::{Session, print_line};
 use super::verbs::{Write, all_bytes, bytes};
 use crate::Usage;
@@ -20,13 +20,22 @@ impl Session {
         all: Vec<Operation>,
         counter: Option<(Bytes, Option<Bytes>)>,
     ) -> anyhow::Result<()> {
+        let unknown = self.unknown_lists(&all);
+        if !unknown.is_empty() {
+            self.values(&unknown).await?;
+        }
         self.hear();
         let mut transaction = self.client().begin();
-        for (key, kind) in all {
-            if let Some(value) = transaction.read(&key) {
-                fits(&key, &kind, &value)?;
+        for (key, change) in all {
+            match change {
+                Change::List(edit) => edit.apply(&key, &mut transaction)?,
+                Change::Plain(kind) => {
+                    if let Some(value) = transaction.read(&key) {
+                        fits(&key, &kind, &value)?;
+                    }
+                    transaction.push(key, kind);
+                }
             }
-            transaction.push(key, kind);
         }
         let id = self.driver.commit(transaction);
         let mut number = None;
@@ -57,6 +66,14 @@ impl Session {
             print_line(state.to_string().as_bytes());
         }
         Ok(())
+    }
+
+    /// Lists that are edited, and that have to be read for that.
+    fn unknown_lists(&self, all: &[Operation]) -> Vec<Bytes> {
+        let edited =
+            all.iter().filter(|(_, change)| matches!(change, Change::List(edit) if !edit.is_blind()));
+        let unknown = edited.filter(|(key, _)| self.client().read(key).is_none());
+        unknown.map(|(key, _)| key.clone()).collect()
     }
 
     /// The number that a counter has now, if it is known or can be asked for.
