@@ -52,6 +52,8 @@ pub struct Options {
     /// Edge clients, in protocols that have them: 0 to 64. Half of the reads and writes of sessions then are commands of data types, at
     /// least.
     pub edge: usize,
+    /// Edge clients edit lists, too.
+    pub lists: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -78,6 +80,7 @@ impl Default for Options {
             interactive: 0,
             relays: false,
             edge: 0,
+            lists: false,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -119,6 +122,9 @@ impl Options {
         }
         if self.edge > 0 && factory.default_params().get("edge_retain_us").is_none() {
             return Err(format!("{} has no edge clients", info.name));
+        }
+        if self.lists && self.edge == 0 {
+            return Err("it is edge clients that edit lists: say how many with --edge".into());
         }
         if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
             return Err(format!(
@@ -243,6 +249,9 @@ impl fmt::Display for Options {
         if self.edge > 0 {
             write!(f, " --edge {}", self.edge)?;
         }
+        if self.lists {
+            write!(f, " --lists")?;
+        }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
         }
@@ -326,13 +335,14 @@ mod tests {
             interactive: 5,
             relays: true,
             edge: 3,
+            lists: true,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --edge 3 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --edge 3 --lists --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

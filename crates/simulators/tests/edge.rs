@@ -33,6 +33,14 @@ fn edge_clients_see_causes_and_whole_transactions_and_lose_nothing() {
     cleared("tidemark", Options { partitions: 3, ..two() }, 0..100);
 }
 
+/// Each element that anybody has put into a list is there once, and all have the same order.
+#[test]
+fn lists_of_edge_clients_are_those_of_sessions() {
+    cleared("tidemark", Options { lists: true, ..three() }, 0..100);
+    cleared("tidemark", Options { lists: true, ..two() }, 0..200);
+    cleared("tidemark", Options { lists: true, ..lost_region() }, 0..50);
+}
+
 /// A region is lost for good, and excluded. What clients have committed is there in the end, once, and nobody misses what was seen.
 #[test]
 fn a_lost_region_takes_nothing_of_edge_clients_along() {
@@ -119,9 +127,13 @@ fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
     ];
     let at = [(FLOORS_LAG, 2192), (TIMES_ARE_NEW, 580), (BASES_ARE_CLOSED, 1554)];
     let soon = soon.into_iter().map(|rule| (rule, three(), 0..300));
+    let lists = std::iter::once((AUTHORS_DIFFER, Options { lists: true, ..two() }, 0..300));
     let lost = [ALL_IS_SENT_AGAIN, ONE_CHOICE_FOR_ALL, GONE_IS_NOT_COUNTED];
     let lost = lost.into_iter().map(|rule| (rule, lost_region(), 0..100));
-    soon.chain(lost).chain(at.into_iter().map(|(rule, seed)| (rule, two(), seed..seed + 1))).collect()
+    soon.chain(lost)
+        .chain(lists)
+        .chain(at.into_iter().map(|(rule, seed)| (rule, two(), seed..seed + 1)))
+        .collect()
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub struct EdgeStep {
 /// What an edge client does, or what happens to it.
 #[derive(Clone, Debug)]
 pub enum EdgeAct {
-    /// A transaction: what of these keys is cached is read, then this is done. The first operation writes what nobody else writes.
+    /// A transaction: what of these keys is cached is read, then this is done. The first operation writes what nobody else writes. The first
+    /// arguments of LINSERT, LSET and LREM are indices: of those that there are.
     Commit {
         /// Registers and hashes.
         reads: Vec<Key>,
@@ -151,8 +152,9 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
         let troubles: Vec<bool> = (0..8).map(|_| rng.chance(40)).collect();
         let fewest = fewest(plan);
         let (home, regions) = (DcId(rng.u8(0..dcs)), u64::from(rng.u8(fewest..=dcs)));
-        let keys = keys(plan, layout, &mut rng);
-        let mut drawer = Drawer { keys, rng, number, values: 0, troubles, dcs, fewest };
+        let lists = options.lists;
+        let keys = keys(plan, layout, lists, &mut rng);
+        let mut drawer = Drawer { keys, rng, number, values: 0, troubles, dcs, fewest, lists };
         let watched = drawer.keys.clone();
         let count = drawer.rng.usize(2..=3 + options.ops / 12);
         let mut times: Vec<Micros> =
@@ -170,7 +172,7 @@ fn fewest(plan: &Plan) -> u8 {
 }
 
 /// The keys of a client: some of those that commands of sessions are on.
-fn keys(plan: &Plan, layout: &Layout, rng: &mut Rng) -> Vec<Key> {
+fn keys(plan: &Plan, layout: &Layout, lists: bool, rng: &mut Rng) -> Vec<Key> {
     let used = plan.config.keys_a_partition;
     let all: Vec<&Key> = layout.keys.iter().flat_map(|keys| keys.iter().take(used)).collect();
     let mut keys = BTreeSet::new();
@@ -180,6 +182,7 @@ fn keys(plan: &Plan, layout: &Layout, rng: &mut Rng) -> Vec<Key> {
             [Family::Register, Family::Hash, Family::Counter, Family::Counts, Family::Set, Family::Wild];
         keys.insert(Family::Register.of(key));
         keys.extend(families.into_iter().filter(|_| rng.chance(60)).map(|family| family.of(key)));
+        keys.extend((lists && rng.chance(60)).then(|| Family::List.of(key)));
     }
     keys.into_iter().collect()
 }
@@ -192,6 +195,7 @@ struct Drawer {
     troubles: Vec<bool>,
     dcs: u8,
     fewest: u8,
+    lists: bool,
 }
 
 impl Drawer {
@@ -260,6 +264,15 @@ impl Drawer {
         }
     }
 
+    /// An element of a list, at an end or somewhere.
+    fn push(&mut self, key: Key, value: &str) -> Op {
+        match self.rng.u32(0..8) {
+            0..=2 => call(Verb::RPush, key, &[value]),
+            3 => call(Verb::LPush, key, &[value]),
+            _ => call(Verb::LInsert, key, &[&self.rng.u32(0..20).to_string(), value]),
+        }
+    }
+
     fn any(&mut self) -> Op {
         let key = self.key();
         let (value, element, by) = (self.value(), self.element(), self.rng.u32(1..10).to_string());
@@ -268,6 +281,12 @@ impl Drawer {
             Some(Family::Set) => call(Verb::SAdd, key, &[&value]),
             Some(Family::Counter) => call(Verb::IncrBy, key, &[&by]),
             Some(Family::Counts) => call(Verb::HIncrBy, key, &[element, &by]),
+            Some(Family::List) => self.push(key, &value),
+            Some(Family::Wild) if self.lists && self.rng.chance(30) => match self.rng.u32(0..4) {
+                0 => call(Verb::LSet, key, &[&by, &value]),
+                1 => call(Verb::LRem, key, &[&by]),
+                _ => self.push(key, &value),
+            },
             Some(Family::Wild) => match self.rng.u32(0..8) {
                 0 => call(Verb::Set, key, &[&value]),
                 1 => call(Verb::Del, key, &[]),

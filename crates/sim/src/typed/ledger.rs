@@ -47,6 +47,7 @@ impl Ledger {
             (Family::Scores, Verb::ZIncrBy) => (word(1).into(), by(0)),
             (Family::Set, Verb::SAdd) | (Family::List, Verb::LPush | Verb::RPush) => (word(0).into(), 1),
             (Family::Doc, Verb::DocPut) => (word(0).into(), 1),
+            (Family::List, Verb::PutAt) => (word(1).into(), 1),
             (Family::Stream, Verb::XAdd) => (word(2).into(), 1),
             (Family::Stock, Verb::BCounterCreate) => (String::new(), by(1)),
             (Family::Stock, Verb::BCounterIncrBy) => (String::new(), by(0)),

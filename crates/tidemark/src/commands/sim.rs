@@ -87,6 +87,9 @@ pub(crate) struct Sim {
     /// Edge clients, in protocols that have them: their disks, connections and processes fail, too.
     #[arg(long, value_name = "N", default_value_t = 0)]
     edge: usize,
+    /// Have edge clients edit lists, too.
+    #[arg(long)]
+    lists: bool,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -149,6 +152,7 @@ impl Sim {
             interactive: self.interactive,
             relays: self.relays,
             edge: self.edge,
+            lists: self.lists,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),

@@ -1,7 +1,7 @@
 //! A client with its disk and its application.
 
 use super::super::Cluster;
-use super::{Happening, record};
+use super::{Happening, operations};
 use crate::outcome::ProblemKind;
 use crate::plan::edge::{lowers, timing};
 use crate::plan::{EdgeAct, EdgePlan};
@@ -143,7 +143,7 @@ impl Cluster<'_> {
         let life = client.life;
         let bodies = client.disk.log.values().map(|logged| &logged.body);
         let kept: BTreeSet<Bytes> =
-            bodies.flat_map(|body| body.operations.iter().map(record::value_of)).flatten().collect();
+            bodies.flat_map(|body| body.operations.iter().map(operations::value_of)).flatten().collect();
         if let Some(line) = client.line.take() {
             self.edge_ends(line, 0);
             let after = self.edge_draw(4 * self.plan.config.farthest_us());

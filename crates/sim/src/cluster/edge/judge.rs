@@ -116,10 +116,18 @@ impl Cluster<'_> {
                 }
                 _ => Some(false),
             },
+            (Family::List, Shown::List(elements)) => match said(Verb::LRange)? {
+                Reply::Strings(all) => Some(all.iter().eq(elements.values().map(|one| &one.bytes[..]))),
+                Reply::Array(all) => {
+                    Some(all.iter().filter_map(text).eq(elements.values().map(|one| one.bytes.clone())))
+                }
+                _ => Some(false),
+            },
+            (Family::List, Shown::Absent) => Some(is_empty(said(Verb::LRange)?)),
             (Family::Counter, Shown::Absent) => Some(*said(Verb::Get)? == Reply::Null),
             (Family::Counts, Shown::Absent) => Some(is_empty(said(Verb::HGetAll)?)),
             (Family::Set, Shown::Absent) => Some(is_empty(said(Verb::SMembers)?)),
-            (Family::Counter | Family::Counts | Family::Set, _) => Some(false),
+            (Family::Counter | Family::Counts | Family::Set | Family::List, _) => Some(false),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ mod client;
 mod gateway;
 mod judge;
 mod lost;
+mod operations;
 mod record;
 
 use super::{Cluster, Event};

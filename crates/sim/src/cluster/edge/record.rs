@@ -8,6 +8,7 @@ mod which;
 use super::super::Cluster;
 use super::client::Client;
 use super::lost::Copy;
+use super::operations::{does, value_of};
 use crate::outcome::ProblemKind;
 use crate::trace::Happening as Line;
 use crate::typed::{self, Family, field};
@@ -20,7 +21,7 @@ use tidemark_core::{
     Verb,
 };
 use tidemark_edge::client::Event as Heard;
-use tidemark_edge::frames::{Operation, OperationKind, Value};
+use tidemark_edge::frames::Value;
 
 /// The fields of hashes in schedules.
 const FIELDS: [&str; 3] = ["e0", "e1", "e2"];
@@ -76,38 +77,6 @@ impl Records {
         let mut sent = (0..record.ops.len()).filter(|at| !record.left_out.contains(at));
         Some(record.ops[sent.nth(place)?].clone())
     }
-}
-
-/// What an operation writes that nobody else writes.
-pub(super) fn value_of(operation: &Operation) -> Option<Bytes> {
-    match &operation.kind {
-        OperationKind::Set(value) | OperationKind::MapSet(_, value) | OperationKind::SetAdd(value) => {
-            Some(value.clone())
-        }
-        _ => None,
-    }
-}
-
-/// An operation of a schedule, as edge clients say it.
-fn operation(op: &Op) -> Operation {
-    let Op::Put { key, update: Update { command: Some(command), .. } } = op else {
-        panic!("edge clients do commands: {op:?}")
-    };
-    let arg = |at: usize| command.args[at].clone();
-    let number = |at: usize| std::str::from_utf8(&command.args[at]).ok().and_then(|text| text.parse().ok());
-    let by = |at: usize| number(at).expect("it is a number");
-    let kind = match command.verb {
-        Verb::Set => OperationKind::Set(arg(0)),
-        Verb::Del => OperationKind::Delete,
-        Verb::IncrBy => OperationKind::Add(by(0)),
-        Verb::HSet => OperationKind::MapSet(arg(0), arg(1)),
-        Verb::HDel => OperationKind::MapDelete(arg(0)),
-        Verb::SAdd => OperationKind::SetAdd(arg(0)),
-        Verb::SRem => OperationKind::SetRemove(arg(0)),
-        Verb::HIncrBy => OperationKind::MapAdd(arg(0), by(1)),
-        other => panic!("edge clients have no {other:?}"),
-    };
-    Operation { key: key.0.clone(), kind }
 }
 
 /// What an update writes last: a value, as a rule.
@@ -170,20 +139,17 @@ impl Cluster<'_> {
                 None => wrong = Some(format!("edge client {number} finds {value:?} at {key}")),
             }
         }
-        for op in ops {
-            let Operation { key, kind } = operation(op);
-            transaction.push(key, kind);
-        }
+        let ops: Vec<Op> = ops.iter().filter_map(|op| does(&mut transaction, op)).collect();
         let at = edge.records.all.len();
-        let values =
-            ops.iter().filter_map(|op| value_of(&operation(op))).filter(|value| value.contains(&b'.'));
+        let values = transaction.operations().iter().filter_map(value_of);
+        let values = values.filter(|value| value.contains(&b'.'));
         edge.records.by_value.extend(values.map(|value| (value, at)));
         edge.records.all.push(Record {
             client: number,
             k: 0,
             began: now,
             reads,
-            ops: ops.to_vec(),
+            ops,
             events: 0..0,
             stamp: None,
             taken: false,
@@ -197,7 +163,7 @@ impl Cluster<'_> {
         if let Some(wrong) = wrong {
             self.problem(ProblemKind::Types, wrong);
         }
-        if ops.is_empty() {
+        if transaction.operations().is_empty() {
             self.edge_committed(number, at, Some(0));
             return false;
         }
