@@ -111,6 +111,14 @@ fn what_was_seen_overwritten_or_sent_from_a_copy_of_the_disk_does_not_count_agai
     }
 }
 
+/// A disk was put back that had a transaction of before its client was ever connected. Both copies were given new times, by regions that did
+/// not know of each other's yet: nobody can find out.
+#[test]
+fn a_transaction_that_two_regions_gave_new_times_is_counted_and_not_judged() {
+    let summary = play("tidemark", Options { edge: 2, ops: 30, ..two() }, 20008183..20008184);
+    assert_eq!((summary.violations, summary.stats.edge_copied), (0, 1), "{:?}", summary.stats);
+}
+
 /// Rules of clients and of regions that schedules show to be needed, with the seeds among which one violates something. One seed: a search
 /// found it; when schedules are drawn in another way, search again.
 fn mutants() -> Vec<(Rule, Options, Range<u64>)> {

@@ -6,7 +6,7 @@ use crate::rule::AUTHORS_DIFFER;
 use bytes::Bytes;
 use std::cell::Cell;
 use thiserror::Error;
-use tidemark_crdt::position::{Hand, born_us};
+use tidemark_crdt::position::{Hand, born_us, is_possible};
 
 /// There is no element at this index of a list, or no place for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -61,10 +61,11 @@ impl Placing {
     }
 }
 
-/// The least time of a transaction with these operations: no element is younger than what has put it there.
+/// The least time of a transaction with these operations: no element is younger than what has put it there. A region refuses what is no
+/// position.
 pub(super) fn least_us(operations: &[Operation]) -> u64 {
     let placed = operations.iter().filter_map(|operation| match &operation.kind {
-        OperationKind::ListSet(position, _) => Some(born_us(position)),
+        OperationKind::ListSet(position, _) if is_possible(position, u64::MAX) => Some(born_us(position)),
         _ => None,
     });
     placed.max().unwrap_or_default()

@@ -247,6 +247,12 @@ fn report(summary: &Summary, took: Duration) -> String {
     if stats.edge_lost > 0 {
         text.push_str(&format!("{} were taken by a region that was lost then\n", stats.edge_lost));
     }
+    if stats.edge_copied > 0 {
+        let count = stats.edge_copied;
+        text.push_str(&format!(
+            "{count} count twice, each given two times after a disk was put back: not judged\n"
+        ));
+    }
     if stats.edge_shared > 0 {
         let times = stats.edge_shared;
         text.push_str(&format!("{times} times edge clients heard that theirs was isolated, or no longer\n"));

@@ -5,6 +5,11 @@ use crate::support::{Client, eventually};
 use crate::transactions::ask;
 use tidemark_edge::client::Report;
 use tidemark_edge::frames::OperationKind::ListSet;
+use tidemark_edge::position::Hand;
+
+fn delivered(app: &mut App) {
+    app.until("it is delivered", |app| app.client().pending() == 0);
+}
 
 fn everywhere(redis: &mut [Client], expected: &str) {
     for client in redis {
@@ -27,6 +32,7 @@ fn lists_of_edge_clients_are_those_of_redis_clients() {
     });
     let edited = "[oat-milk butter eggs tea]";
     assert_eq!(app.list("todo"), edited, "its own edits are there at once");
+    delivered(&mut app);
     everywhere(&mut redis, edited);
     // Redis clients go on between and behind what the client has put there.
     assert_eq!(ask(&mut redis[1], "LINSERT todo AFTER butter jam"), "5");
@@ -37,9 +43,11 @@ fn lists_of_edge_clients_are_those_of_redis_clients() {
     everywhere(&mut redis, all);
     app.until("what Redis clients did is there", |app| app.list("todo") == all);
     app.transact(|transaction| (0..6).for_each(|_| transaction.remove_at("todo", 0).unwrap()));
+    delivered(&mut app);
     eventually("it is gone", || ask(&mut redis[0], "EXISTS todo") == "0");
     // A queue: Redis clients wait for what edge clients push.
     app.transact(|transaction| transaction.push_back("todo", "job"));
+    delivered(&mut app);
     eventually("it was taken", || ask(&mut redis[2], "LPOP todo") == "job");
 }
 
@@ -61,6 +69,7 @@ fn runs_of_two_clients_that_are_offline_stand_one_behind_the_other() {
     assert_eq!(apps[0].list("todo"), "[begin a1 a2 a3 end]");
     assert_eq!(apps[1].list("todo"), "[begin b3 b2 b1 end]");
     apps.iter_mut().for_each(App::online);
+    apps.iter_mut().for_each(delivered);
     let [one, other] = ["[begin a1 a2 a3 b3 b2 b1 end]", "[begin b3 b2 b1 a1 a2 a3 end]"];
     for app in &mut apps {
         app.until("both runs are there", |app| [one, other].contains(&app.list("todo").as_str()));
@@ -73,6 +82,7 @@ fn runs_of_two_clients_that_are_offline_stand_one_behind_the_other() {
     apps[0].transact(|transaction| transaction.remove_at("todo", 0).unwrap());
     apps[1].transact(|transaction| transaction.set_at("todo", 0, "start").unwrap());
     apps.iter_mut().for_each(App::online);
+    apps.iter_mut().for_each(delivered);
     let kept = both.replace("begin", "start");
     for app in &mut apps {
         app.until("it stays", |app| app.list("todo") == kept);
@@ -86,9 +96,9 @@ fn a_forged_position_is_refused() {
     let (cluster, mut redis) = started(1);
     let mut app = App::new(&cluster, &[0], 1);
     app.load(&["todo"]);
-    let long = tidemark_edge::position::Hand { author: 300, time_us: 1, nth: 0 }.between(None, None);
-    let long = [long[..long.len() - 1].repeat(2_000), long].concat();
-    for forged in [b"".to_vec(), b"\xff".repeat(40), long] {
+    let first = Hand { author: 300, time_us: 1, nth: 0 }.between(None, None);
+    let long = [first[..first.len() - 1].repeat(2_000), first].concat();
+    for forged in [Vec::new(), vec![255; 40], long] {
         app.commit(&[("todo", ListSet(forged.into(), "x".into()))]);
     }
     app.until("they are refused", |app| {
@@ -97,6 +107,6 @@ fn a_forged_position_is_refused() {
         );
         refused.count() == 3
     });
-    app.until("all are in the base", |app| app.client().pending() == 0);
+    delivered(&mut app);
     assert_eq!(ask(&mut redis[0], "EXISTS todo"), "0");
 }

@@ -107,6 +107,12 @@ fn secret(from: u64) -> Secret {
     Secret(std::array::from_fn(|at| mix(from, at as u64) as u8))
 }
 
+/// What only transactions in the log of a disk write.
+fn values_of(disk: &Durable) -> BTreeSet<Bytes> {
+    let bodies = disk.log.values().map(|logged| &logged.body);
+    bodies.flat_map(|body| body.operations.iter().filter_map(operations::value_of)).collect()
+}
+
 impl Cluster<'_> {
     /// The process of a client starts, with what its disk has.
     pub(super) fn edge_starts(&mut self, number: usize, life: u64) {
@@ -141,9 +147,7 @@ impl Cluster<'_> {
         client.writes.clear();
         (client.asked, client.wake, client.starts_at) = (None, None, until);
         let life = client.life;
-        let bodies = client.disk.log.values().map(|logged| &logged.body);
-        let kept: BTreeSet<Bytes> =
-            bodies.flat_map(|body| body.operations.iter().map(operations::value_of)).flatten().collect();
+        let kept = values_of(&client.disk);
         if let Some(line) = client.line.take() {
             self.edge_ends(line, 0);
             let after = self.edge_draw(4 * self.plan.config.farthest_us());
@@ -216,7 +220,9 @@ impl Cluster<'_> {
         let Some((disk, committed)) = self.edge().clients[number].saved.clone() else { return };
         self.stats.faults += 1;
         self.edge_crashes(number, until);
-        let client = &mut self.edge().clients[number];
+        let edge = self.edge();
+        edge.records.copied(&values_of(&disk));
+        let client = &mut edge.clients[number];
         client.disk = disk;
         client.restored = true;
         client.looked = Base::default();

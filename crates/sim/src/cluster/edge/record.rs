@@ -51,6 +51,10 @@ struct Record {
     left_out: Vec<usize>,
     /// It was acknowledged, and its client can still send it.
     sure: bool,
+    /// It was in the log of a disk that was put back: there are two copies of it.
+    copied: bool,
+    /// Regions that have asked for another time.
+    retimed: BTreeSet<DcId>,
 }
 
 /// All of them.
@@ -69,6 +73,15 @@ impl Records {
     /// Whether a transaction writes one of these values.
     pub(super) fn is_among(&self, record: usize, values: &BTreeSet<Bytes>) -> bool {
         values.iter().any(|value| self.by_value.get(value) == Some(&record))
+    }
+
+    /// A disk was put back that has a transaction with one of these values.
+    pub(super) fn copied(&mut self, values: &BTreeSet<Bytes>) {
+        for value in values {
+            if let Some(record) = self.by_value.get(value) {
+                self.all[*record].copied = true;
+            }
+        }
     }
 
     /// An operation of a client's transaction, by its place among those that were sent.
@@ -159,6 +172,8 @@ impl Cluster<'_> {
             first: Hlc::ZERO,
             left_out: Vec::new(),
             sure: false,
+            copied: false,
+            retimed: BTreeSet::new(),
         });
         if let Some(wrong) = wrong {
             self.problem(ProblemKind::Types, wrong);
@@ -252,13 +267,17 @@ impl Cluster<'_> {
                 all.join(", ")
             ))
         });
+        let is_lost = self.plan.loses() == Some(dc);
+        let Some(record) = self.edge_record_of(transaction) else { return };
         let taken = match what {
             Acceptance::Taken(_) => true,
             Acceptance::Known => false,
+            Acceptance::Retime => {
+                record.retimed.insert(dc);
+                return;
+            }
             _ => return,
         };
-        let is_lost = self.plan.loses() == Some(dc);
-        let Some(record) = self.edge_record_of(transaction) else { return };
         // A region knows a transaction by its number: a late frame may have a time that nobody took it with.
         let stamp = if taken { transaction.stamp() } else { record.asked.unwrap_or(transaction.stamp()) };
         if is_lost {
@@ -271,6 +290,8 @@ impl Cluster<'_> {
         match before {
             None => self.stats.edge += u64::from(taken),
             Some(before) if before == stamp => self.stats.edge_twice += u64::from(taken),
+            // Each copy was given a time of its own, by regions that did not know of each other's.
+            Some(_) if record.copied && record.retimed.len() > 1 => self.stats.edge_copied += 1,
             Some(before) => {
                 let text = format!(
                     "transaction {} of an edge client was taken at {before}, and at {stamp}",
