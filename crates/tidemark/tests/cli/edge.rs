@@ -146,6 +146,8 @@ fn lists(regions: &Regions, client: &Folder) {
     assert!(client.fails(1, &["linsert", "steps", "before", "nine", "x"]).contains("no element nine"));
     assert!(client.fails(1, &["rpush", "likes", "x"]).contains("a string"));
     assert!(client.fails(1, &["get", "steps"]).contains("lrange"));
+    // Nothing of it is left to be delivered.
+    client.ok(&["sync"]);
 }
 
 /// Processes are killed at any moment of their writes. What one has said is done is there, and nothing is there twice.
