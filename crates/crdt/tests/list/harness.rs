@@ -25,9 +25,14 @@ impl Region {
         let name = words.next().expect("a command has a name").to_lowercase();
         let verb = Verb::ALL.iter().find(|verb| verb.name() == name).expect("a known command");
         let args = words.skip(1).map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        self.prepare_bytes(*verb, args)
+    }
+
+    /// The same of a command whose arguments are no text.
+    pub(crate) fn prepare_bytes(&mut self, verb: Verb, args: Vec<Bytes>) -> (String, Stamp, Effect) {
         let (time, floor) = (Hlc::at(self.clock), self.floor);
         let moment = Moment { time, origin: self.origin, floor, expiring: false, alone: false, past: None };
-        let prepared = evaluate(&Command::new(*verb, args), &self.state, moment);
+        let prepared = evaluate(&Command::new(verb, args), &self.state, moment);
         self.clock += 1 + self.clock % 3;
         let stamp = Stamp::new(Hlc::at(self.clock), self.origin);
         let effect = Effect { floor, changes: prepared.changes };
@@ -37,7 +42,17 @@ impl Region {
 
     /// Executes a command.
     pub(crate) fn run(&mut self, words: &str) -> String {
-        let (reply, stamp, effect) = self.prepare(words);
+        let prepared = self.prepare(words);
+        self.apply(prepared)
+    }
+
+    /// The same of a command whose arguments are no text.
+    pub(crate) fn run_bytes(&mut self, verb: Verb, args: Vec<Bytes>) -> String {
+        let prepared = self.prepare_bytes(verb, args);
+        self.apply(prepared)
+    }
+
+    fn apply(&mut self, (reply, stamp, effect): (String, Stamp, Effect)) -> String {
         self.state.apply(stamp, &effect, None);
         reply
     }

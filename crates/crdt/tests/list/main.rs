@@ -5,3 +5,4 @@ mod convergence;
 mod differential;
 mod harness;
 mod merges;
+mod positions;

@@ -22,10 +22,11 @@ pub(super) fn does(transaction: &mut Transaction, op: &Op) -> Option<Op> {
     let Op::Put { key, update: Update { command: Some(command), .. } } = op else {
         panic!("edge clients do commands: {op:?}")
     };
-    if !edits(transaction, key, command)? {
+    if !matches!(command.verb, Verb::RPush | Verb::LPush | Verb::LInsert | Verb::LSet | Verb::LRem) {
         transaction.push(key.0.clone(), kind(command));
         return Some(op.clone());
     }
+    edit(transaction, key, command)?;
     let (verb, args) = match &transaction.operations().last()?.kind {
         OperationKind::ListSet(position, value) => (Verb::PutAt, vec![position.clone(), value.clone()]),
         OperationKind::ListRemove(position) => (Verb::TakeAt, vec![position.clone()]),
@@ -34,18 +35,18 @@ pub(super) fn does(transaction: &mut Transaction, op: &Op) -> Option<Op> {
     Some(Op::Put { key: key.clone(), update: Update::call(Command::new(verb, args)) })
 }
 
-/// Edits a list, if that is what the command does. Nothing if there is no such element.
-fn edits(transaction: &mut Transaction, Key(key): &Key, command: &Command) -> Option<bool> {
+/// Edits a list. Nothing if there is no such element.
+fn edit(transaction: &mut Transaction, Key(key): &Key, command: &Command) -> Option<()> {
     let arg = |at: usize| command.args[at].clone();
     let len = match transaction.read(key) {
         Some(Value::List(elements)) => elements.len(),
         Some(Value::Absent) => 0,
+        _ if matches!(command.verb, Verb::LSet | Verb::LRem) => return None,
         // It was not read, or is something else: then regions refuse what is pushed.
-        _ if matches!(command.verb, Verb::LPush | Verb::RPush | Verb::LInsert) => {
+        _ => {
             transaction.push_back(key.clone(), command.args.last()?.clone());
-            return Some(true);
+            return Some(());
         }
-        _ => 0,
     };
     let index = |of: usize| {
         let index: usize = std::str::from_utf8(&command.args[0]).ok()?.parse().ok()?;
@@ -57,9 +58,9 @@ fn edits(transaction: &mut Transaction, Key(key): &Key, command: &Command) -> Op
         Verb::LInsert => transaction.insert(key.clone(), index(len + 1)?, arg(1)).ok()?,
         Verb::LSet => transaction.set_at(key.clone(), index(len)?, arg(1)).ok()?,
         Verb::LRem => transaction.remove_at(key.clone(), index(len)?).ok()?,
-        _ => return Some(false),
+        other => panic!("{other:?} edits no list"),
     }
-    Some(true)
+    Some(())
 }
 
 /// An operation of a schedule, as edge clients say it.

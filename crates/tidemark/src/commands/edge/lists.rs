@@ -58,17 +58,13 @@ impl Edit {
                 }
             },
             Self::Remove(count, value) => {
-                let mut found: Vec<usize> = (0..values.len()).filter(|at| values[*at] == value).collect();
-                if count >= 0 {
-                    found.reverse();
-                }
+                let found: Vec<usize> = (0..values.len()).filter(|at| values[*at] == value).collect();
                 let most = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
-                let kept = found.len().saturating_sub(most);
+                let most = most.min(found.len());
+                let taken = if count < 0 { &found[found.len() - most..] } else { &found[..most] };
                 // From the end: so the indices of the others stay.
-                let mut taken = found.split_off(kept);
-                taken.sort_unstable_by(|one, other| other.cmp(one));
-                for index in taken {
-                    transaction.remove_at(key.clone(), index)?;
+                for index in taken.iter().rev() {
+                    transaction.remove_at(key.clone(), *index)?;
                 }
             }
         }
@@ -94,6 +90,64 @@ pub(super) fn range<T>(all: Vec<T>, start: i64, stop: i64) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_edge::client::{Client, Config, Timing};
+    use tidemark_edge::durable::Durable;
+    use tidemark_edge::frames::{Secret, Written};
+    use tidemark_edge::position::Hand;
+
+    /// A client that keeps the list a, b, a, c, a, and a string.
+    fn client() -> Client {
+        let mut disk = Durable::new(Secret([1; 32]));
+        let element = |(nth, text): (u64, &'static str)| {
+            let position = Hand { author: Hand::LEAST, time_us: 1, nth }.between(None, None);
+            (Bytes::from(position), Written { at_us: 1, bytes: text.into() })
+        };
+        let elements = (0..).zip(["a", "b", "a", "c", "a"]).map(element).collect();
+        let string = Value::String(Written { at_us: 1, bytes: "text".into() });
+        disk.values = [("l".into(), Value::List(elements)), ("s".into(), string)].into();
+        let timing = Timing::DEFAULT;
+        Client::with_values(disk, Config { endpoints: 1, seed: 1, token: "".into(), lowers: false, timing })
+    }
+
+    #[test]
+    fn edits_are_those_of_redis() {
+        let client = client();
+        let edited = |key: &'static str, edit: Edit| {
+            let mut transaction = client.begin();
+            edit.apply(&key.into(), &mut transaction).map_err(|error| error.to_string())?;
+            match transaction.read(key.as_bytes()) {
+                Some(value @ Value::List(_)) => Ok(show::lines(&value).join(&b' ')),
+                other => Err(format!("{other:?}")),
+            }
+        };
+        let list = |edit| edited("l", edit).map(|text| String::from_utf8(text).expect("it is text"));
+        let beside = |behind, pivot| Edit::Beside { behind, pivot, value: "x".into() };
+        let remove = |count| Edit::Remove(count, "a".into());
+        for (edit, expected) in [
+            (Edit::Back("x".into()), "a b a c a x"),
+            (Edit::Front("x".into()), "x a b a c a"),
+            (beside(false, "a".into()), "x a b a c a"),
+            (beside(true, "a".into()), "a x b a c a"),
+            (beside(true, "c".into()), "a b a c x a"),
+            (Edit::Set(1, "x".into()), "a x a c a"),
+            (Edit::Set(-1, "x".into()), "a b a c x"),
+            (remove(1), "b a c a"),
+            (remove(2), "b c a"),
+            (remove(-1), "a b a c"),
+            (remove(-2), "a b c"),
+            (remove(0), "b c"),
+            (remove(9), "b c"),
+            (remove(i64::MIN), "b c"),
+            (Edit::Remove(0, "z".into()), "a b a c a"),
+        ] {
+            let what = format!("{edit:?}");
+            assert_eq!(list(edit).as_deref(), Ok(expected), "{what}");
+        }
+        for edit in [Edit::Set(5, "x".into()), Edit::Set(-6, "x".into()), beside(true, "z".into())] {
+            assert!(list(edit).unwrap_err().contains("nothing was written"));
+        }
+        assert!(edited("s", Edit::Back("x".into())).unwrap_err().contains("a string"));
+    }
 
     #[test]
     fn ranges_are_those_of_redis() {
