@@ -69,6 +69,19 @@ for (const kind of ["map", "list"] as FieldsKind[]) {
     assert.ok(turned.isNewer("a", 0), "an element of another type is another one");
   });
 
+  test(`${kind}: what was seen overwritten stays so when its time is not known any more`, () => {
+    const old = new Cached(value({ a: [20, "x"], b: [20, "x"] }));
+    const kept = value({ a: [20, "x"], b: [20, "y"], c: [0, "z"] });
+    const whole = old.changed({ kind: "value", value: value({ a: [0, "x"], b: [0, "y"], c: [0, "z"] }) }, 1)!;
+    assert.deepEqual(whole.value, kept);
+    assert.deepEqual(["a", "b", "c"].map((name) => whole.isNewer(name, 0)), [false, true, true]);
+    assert.deepEqual(old.changed({ kind: "mapChange", set: fields({ b: [0, "y"], c: [0, "z"] }), removed: [] }, 1)!.value, kept);
+    const string = old.changed({ kind: "value", value: { kind: "string", ts: 0, bytes: "y" } }, 1)!;
+    assert.deepEqual(string.value, { kind: "string", ts: 20, bytes: "y" }, "it is later than the elements that it replaced");
+    const next = string.changed({ kind: "value", value: { kind: "string", ts: 0, bytes: "z" } }, 2)!;
+    assert.deepEqual([19, 21].map((h) => hides(next, { op: "set", key: "k", value: "x" }, h)), [true, false]);
+  });
+
   test(`${kind}: operations and changes of another type have no effect`, () => {
     for (const there of [STRING, { kind: other, fields: fields({ a: [20, "1"] }) }, { kind: "set", members: new Set(["a"]) }] as Value[]) {
       const cached = new Cached(there);

@@ -2,7 +2,8 @@
 //!
 //! The gateway merges operations with those of others; the client predicts the result. A later write wins, by its time. An
 //! increment always counts. A removal takes the elements that were there when it was prepared: so each cached element
-//! knows since which base of this process it is as it is. A list is a map by position.
+//! knows since which base of this process it is as it is. A list is a map by position. Regions forget when a value was
+//! written, but a client does not: what it has seen overwritten stays so while it is away.
 
 use crate::frames::{Change, Malformed, OperationKind, Value, Written};
 use bytes::Bytes;
@@ -58,12 +59,16 @@ impl Cached {
     pub fn change(&mut self, change: &Change, epoch: Epoch) -> Result<(), Malformed> {
         match (change, &mut self.value) {
             (Change::Whole(value), _) => {
-                *self = self.replaced(value, epoch);
+                *self = self.replaced(self.with_known_times(value.clone()), epoch);
                 return Ok(());
             }
             (Change::Fields(set, removed), Value::Map(fields) | Value::List(fields)) => {
                 fields.retain(|field, _| !removed.contains(field));
-                fields.extend(set.iter().map(|(field, written)| (field.clone(), written.clone())));
+                for (field, written) in set {
+                    let mut new = written.clone();
+                    not_before(fields.get(field).map_or(0, |old| old.at_us), &mut new);
+                    fields.insert(field.clone(), new);
+                }
                 self.since.retain(|field, _| !removed.contains(field));
                 self.since.extend(set.keys().map(|field| (field.clone(), epoch)));
             }
@@ -81,11 +86,25 @@ impl Cached {
         Ok(())
     }
 
+    /// A new value with the times that are known only from the old one.
+    fn with_known_times(&self, mut value: Value) -> Value {
+        match (&self.value, &mut value) {
+            (_, Value::String(new)) => not_before(self.newest_us(), new),
+            (Value::Map(old), Value::Map(new)) | (Value::List(old), Value::List(new)) => {
+                for (element, new) in new {
+                    not_before(old.get(element).map_or(0, |old| old.at_us), new);
+                }
+            }
+            _ => {}
+        }
+        value
+    }
+
     /// A new value: what it has in common with the old one keeps its epoch.
-    fn replaced(&self, value: &Value, epoch: Epoch) -> Self {
+    fn replaced(&self, value: Value, epoch: Epoch) -> Self {
         let kept = |element: &Bytes| self.since.get(element).copied().unwrap_or_default();
         let mut since = BTreeMap::new();
-        match (&self.value, value) {
+        match (&self.value, &value) {
             (Value::Map(old), Value::Map(new)) | (Value::List(old), Value::List(new)) => {
                 let same = |field, written: &Written| old.get(field).is_some_and(|old| is_same(old, written));
                 since.extend(new.iter().map(|(field, written)| {
@@ -103,8 +122,8 @@ impl Cached {
             _ => {}
         }
         since.retain(|_, epoch| *epoch > 0);
-        let since_whole = if self.value == *value { self.since_whole } else { epoch };
-        Self { value: value.clone(), since, since_whole }
+        let since_whole = if self.value == value { self.since_whole } else { epoch };
+        Self { value, since, since_whole }
     }
 
     /// Rule 1: the value with operations on top, in their order. An operation of the wrong type has no effect.
@@ -236,9 +255,16 @@ impl Cached {
     }
 }
 
-/// Whether two writes are one: a time of 0 is not known any more.
+/// A write whose time is not known any more was not before the one that it replaced.
+fn not_before(old_us: u64, new: &mut Written) {
+    if new.at_us == 0 {
+        new.at_us = old_us;
+    }
+}
+
+/// Whether two writes are one: a time of 0 was not known any more.
 fn is_same(old: &Written, new: &Written) -> bool {
-    old.bytes == new.bytes && (old.at_us == new.at_us || old.at_us == 0 || new.at_us == 0)
+    old.bytes == new.bytes && (old.at_us == new.at_us || old.at_us == 0)
 }
 
 fn written(at_us: u64, bytes: &Bytes) -> Written {

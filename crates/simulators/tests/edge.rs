@@ -111,6 +111,12 @@ fn what_was_seen_overwritten_or_sent_from_a_copy_of_the_disk_does_not_count_agai
     }
 }
 
+/// A client was away for so long that the region had forgotten when the write was that had overwritten its own, and its own got a later time.
+#[test]
+fn what_was_seen_overwritten_does_not_come_back_when_the_region_has_forgotten_the_time() {
+    cleared("tidemark", Options { edge: 2, ops: 30, ..two() }, 40127729..40127730);
+}
+
 /// A disk was put back that had a transaction of before its client was ever connected. Both copies were given new times, by regions that did
 /// not know of each other's yet: nobody can find out.
 #[test]

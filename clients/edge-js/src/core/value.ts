@@ -4,7 +4,7 @@ import { type Bytes, compareBytes, fromArray } from "./bytes.js";
 import { Writer } from "./codec.js";
 import { sha256 } from "./sha256.js";
 
-/** `ts`: time in microseconds of the write that won; 0: not known any more, and older than anything pending. */
+/** `ts`: time in microseconds of the write that won; 0: not known any more. */
 export interface Field {
   readonly ts: number;
   readonly value: Bytes;
@@ -115,6 +115,7 @@ export function elementOf(op: Op): Bytes | undefined {
  * The value of a watched key at the base.
  *
  * An epoch counts the bases that the client has had since it was started. Each element knows the epoch in which it came or changed, but for those of 0.
+ * Regions forget when a value was written, but a client does not: what it has seen overwritten stays so while it is away.
  */
 export class Cached {
   readonly value: Value;
@@ -140,7 +141,7 @@ export class Cached {
    */
   changed(change: Change, epoch: number, own: ReadonlySet<Bytes> = new Set()): Cached | undefined {
     const old = this.value;
-    if (change.kind === "value") return this.#replaced(change.value, epoch, own);
+    if (change.kind === "value") return this.#replaced(this.#withKnownTimes(change.value), epoch, own);
     const since = new Map(this.#since);
     const came = (element: Bytes) => (own.has(element) ? undefined : since.set(element, epoch));
     for (const element of change.removed) since.delete(element);
@@ -149,7 +150,7 @@ export class Cached {
       const fields = new Map(old.fields);
       for (const name of change.removed) fields.delete(name);
       for (const [name, field] of change.set) {
-        fields.set(name, field);
+        fields.set(name, notBefore(fields.get(name), field));
         came(name);
       }
       return new Cached(valueOf(old.kind, fields), since, this.sinceWhole);
@@ -162,6 +163,15 @@ export class Cached {
       came(member);
     }
     return new Cached(setOf(members), since, this.sinceWhole);
+  }
+
+  /** A new value with the times that are known only from the old one. */
+  #withKnownTimes(value: Value): Value {
+    const old = this.value;
+    if (value.kind === "string") return value.ts === 0 ? { ...value, ts: this.newest } : value;
+    if (!("fields" in value && "fields" in old && value.kind === old.kind)) return value;
+    const fields = [...value.fields].map(([name, field]) => [name, notBefore(old.fields.get(name), field)] as const);
+    return { kind: value.kind, fields: new Map(fields) };
   }
 
   /** What a new value has in common with the old one keeps its epoch. */
@@ -194,9 +204,14 @@ export class Cached {
   }
 }
 
-/** Whether two writes are one: a time of 0 is not known any more. */
+/** A write whose time is not known any more was not before the one that it replaced. */
+function notBefore(old: Field | undefined, now: Field): Field {
+  return old && now.ts === 0 ? { ...now, ts: old.ts } : now;
+}
+
+/** Whether two writes are one: a time of 0 was not known any more. */
 function isSame(old: Field, now: Field): boolean {
-  return old.value === now.value && (old.ts === now.ts || old.ts === 0 || now.ts === 0);
+  return old.value === now.value && (old.ts === now.ts || old.ts === 0);
 }
 
 function valueOf(kind: FieldsKind, fields: ReadonlyMap<Bytes, Field>): Value {

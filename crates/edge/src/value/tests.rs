@@ -84,6 +84,35 @@ fn what_does_not_change_keeps_its_epoch() {
     assert_eq!(after(&cached, &[(at(9, 3), OperationKind::Delete)]), map(&[("b", 2, "x"), ("c", 0, "z")]));
 }
 
+/// Regions forget the times of writes; the client knows that its own was overwritten.
+#[test]
+fn what_was_seen_overwritten_stays_so_when_its_time_is_not_known_any_more() {
+    let mut cached = Cached::new(string(20, "theirs"));
+    let set = OperationKind::Set(bytes("ours"));
+    for new in [string(0, "theirs"), string(0, "a later one")] {
+        cached.change(&Change::Whole(new), 1).unwrap();
+        assert!(cached.hides(at(19, 0), &set) && !cached.hides(at(21, 0), &set), "{cached:?}");
+    }
+    cached.change(&Change::Whole(string(30, "x")), 2).unwrap();
+    assert_eq!(*cached.value(), string(30, "x"));
+    // A string that replaced elements is later than they.
+    let mut whole = Cached::new(map(&[("a", 20, "x")]));
+    whole.change(&Change::Whole(string(0, "y")), 1).unwrap();
+    assert_eq!(*whole.value(), string(20, "y"));
+    for of in [map, list] {
+        let old = Cached::new(of(&[("a", 20, "x"), ("b", 20, "x")]));
+        let mut cached = old.clone();
+        cached.change(&Change::Whole(of(&[("a", 0, "x"), ("b", 0, "y"), ("c", 0, "z")])), 1).unwrap();
+        assert_eq!(*cached.value(), of(&[("a", 20, "x"), ("b", 20, "y"), ("c", 0, "z")]));
+        assert_eq!(["a", "b", "c"].map(|one| cached.is_newer(&bytes(one), 0)), [false, true, true]);
+        let set =
+            BTreeMap::from([(bytes("b"), written(0, &bytes("y"))), (bytes("c"), written(0, &bytes("z")))]);
+        let mut cached = old;
+        cached.change(&Change::Fields(set, BTreeSet::new()), 1).unwrap();
+        assert_eq!(*cached.value(), of(&[("a", 20, "x"), ("b", 20, "y"), ("c", 0, "z")]));
+    }
+}
+
 /// Positions stand in the place of fields.
 #[test]
 fn a_list_is_a_map_by_position() {
