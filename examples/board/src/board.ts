@@ -1,17 +1,16 @@
 // The board's data: keys, what one view of them shows, and what people do.
+//
+// What changes on its own is an entry of its own: so one renames a card and another one moves it, both without a network, and both count.
+// Where a card stands is said twice. `places` says its column, and of two moves the later one counts. The list of that column says where in it:
+// an entry in another one is of a move that lost, and of two entries in one the first counts.
 
-import { type Db, type View, json } from "@tidemark/edge";
+import { type Db, type ListHandle, type Tx, type View, json } from "@tidemark/edge";
 
 export const COLUMNS = ["ideas", "doing", "done"] as const;
 export type Column = (typeof COLUMNS)[number];
-/** Cards are never removed, so that a comment always has its card. */
-type Place = Column | "archive";
-
+/** Cards are never removed, so that a comment always has its card: those that nobody wants are in the archive. */
 export interface Card {
   readonly title: string;
-  readonly column: Place;
-  /** Cards of a column stand in this order. */
-  readonly order: number;
   readonly by: string;
 }
 
@@ -35,13 +34,15 @@ export interface Model {
   readonly people: readonly string[];
   readonly cheers: number;
   readonly cheersPending: boolean;
-  /** Comments without their card: an effect without its cause. There are none. */
+  /** Comments and places without their card: an effect without its cause. There are none. */
   readonly orphans: number;
 }
 
 export class Board {
   readonly #db: Db;
   readonly #cards;
+  readonly #places;
+  readonly #lists: ReadonlyMap<Column, ListHandle<string>>;
   readonly #comments;
   readonly #people;
   readonly #cheers;
@@ -51,6 +52,8 @@ export class Board {
     this.#db = db;
     this.me = me;
     this.#cards = db.map(`board:${name}:cards`, json<Card>());
+    this.#places = db.map(`board:${name}:places`);
+    this.#lists = new Map(COLUMNS.map((column) => [column, db.list(`board:${name}:${column}`)]));
     this.#comments = db.map(`board:${name}:comments`, json<Comment>());
     this.#people = db.set(`board:${name}:people`);
     this.#cheers = db.counter(`board:${name}:cheers`);
@@ -58,14 +61,14 @@ export class Board {
 
   /** Calls back with each new state, and at once if the board is loaded. */
   subscribe(callback: (model: Model) => void): void {
-    this.#db.subscribe([this.#cards, this.#comments, this.#people, this.#cheers], (view) => callback(this.#model(view)));
+    const handles = [this.#cards, this.#places, ...this.#lists.values(), this.#comments, this.#people, this.#cheers];
+    this.#db.subscribe(handles, (view) => callback(this.#model(view)));
   }
 
   #model(view: View): Model {
-    const { value: cards, pendingIn } = view.read(this.#cards);
+    const cards = view.get(this.#cards);
+    const places = view.get(this.#places);
     const { value: said, pendingIn: saidPending } = view.read(this.#comments);
-    const shown = [...cards!].map(([id, value]) => ({ id, value, pending: pendingIn.has(id) }));
-    shown.sort((a, b) => a.value.order - b.value.order || (a.id < b.id ? -1 : 1));
     const comments = new Map<string, Shown<Comment>[]>();
     for (const [id, value] of said!) {
       const of = comments.get(value.card) ?? [];
@@ -74,13 +77,24 @@ export class Board {
     }
     for (const of of comments.values()) of.sort((a, b) => a.value.at - b.value.at || (a.id < b.id ? -1 : 1));
     return {
-      columns: new Map(COLUMNS.map((column) => [column, shown.filter(({ value }) => value.column === column)])),
+      columns: new Map(COLUMNS.map((column) => [column, this.#shown(view, column)])),
       comments,
       people: [...view.get(this.#people)].sort(),
       cheers: view.get(this.#cheers),
       cheersPending: view.read(this.#cheers).pending > 0,
-      orphans: [...said!.values()].filter(({ card }) => !cards!.has(card)).length,
+      orphans: [...[...said!.values()].map(({ card }) => card), ...places.keys()].filter((card) => !cards.has(card)).length,
     };
+  }
+
+  #shown(view: View, column: Column): Shown<Card>[] {
+    const [cards, places, list] = [view.read(this.#cards), view.read(this.#places), view.read(this.#lists.get(column)!)];
+    const shown = new Map<string, Shown<Card>>();
+    for (const [index, id] of list.value!.entries()) {
+      const value = cards.value!.get(id);
+      if (!value || places.value!.get(id) !== column || shown.has(id)) continue;
+      shown.set(id, { id, value, pending: cards.pendingIn.has(id) || places.pendingIn.has(id) || list.pendingIn.has(String(index)) });
+    }
+    return [...shown.values()];
   }
 
   join(): void {
@@ -92,35 +106,45 @@ export class Board {
   add(column: Column, title: string): string {
     const id = crypto.randomUUID().slice(0, 13);
     this.#db.tx((t) => {
-      const orders = [...t.get(this.#cards).values()].filter((card) => card.column === column).map(({ order }) => order);
-      t.put(this.#cards, id, { title, column, order: Math.max(0, ...orders) + 1, by: this.me });
+      t.put(this.#cards, id, { title, by: this.me });
+      t.put(this.#places, id, column);
+      t.push(this.#lists.get(column)!, id);
     });
     return id;
   }
 
   rename(id: string, title: string): void {
-    this.#change(id, (card) => (card.title === title ? card : { ...card, title }));
+    this.#db.tx((t) => {
+      const card = t.get(this.#cards).get(id);
+      if (card && card.title !== title) t.put(this.#cards, id, { ...card, title });
+    });
   }
 
   archive(id: string): void {
-    this.#change(id, (card) => ({ ...card, column: "archive" }));
+    this.#db.tx((t) => {
+      this.#takeOut(t, id);
+      t.put(this.#places, id, "archive");
+    });
   }
 
   /** Puts a card before another one, or at the end of the column. */
   move(id: string, column: Column, before?: string): void {
     if (id === before) return;
     this.#db.tx((t) => {
-      const cards = t.get(this.#cards);
-      const card = cards.get(id);
-      if (!card) return;
-      const others = [...cards].filter(([other, { column: of }]) => of === column && other !== id).map(([other, { order }]) => ({ other, order }));
-      others.sort((a, b) => a.order - b.order);
-      const at = before === undefined ? -1 : others.findIndex(({ other }) => other === before);
-      const next = at < 0 ? undefined : others[at].order;
-      const last = (at < 0 ? others.at(-1) : others[at - 1])?.order;
-      const order = next === undefined ? (last ?? 0) + 1 : ((last ?? next - 2) + next) / 2;
-      t.put(this.#cards, id, { ...card, column, order });
+      this.#takeOut(t, id);
+      const list = this.#lists.get(column)!;
+      const ids = t.get(list);
+      const at = before === undefined ? -1 : ids.indexOf(before);
+      t.insertAt(list, at < 0 ? ids.length : at, id);
+      t.put(this.#places, id, column);
     });
+  }
+
+  #takeOut(t: Tx, id: string): void {
+    for (const list of this.#lists.values()) {
+      const ids = t.get(list);
+      for (let at = ids.lastIndexOf(id); at >= 0; at = at > 0 ? ids.lastIndexOf(id, at - 1) : -1) t.removeAt(list, at);
+    }
   }
 
   comment(card: string, text: string): void {
@@ -130,14 +154,5 @@ export class Board {
 
   cheer(): void {
     this.#db.tx((t) => t.add(this.#cheers, 1));
-  }
-
-  #change(id: string, change: (card: Card) => Card): void {
-    this.#db.tx((t) => {
-      const card = t.get(this.#cards).get(id);
-      if (!card) return;
-      const changed = change(card);
-      if (changed !== card) t.put(this.#cards, id, changed);
-    });
   }
 }

@@ -46,12 +46,13 @@ export class CardDialog {
     this.#model = model;
     const id = this.#id;
     if (id === undefined) return;
-    const card = [...model.columns.values()].flat().find((card) => card.id === id);
-    if (!card) return this.#dialog.close();
+    const found = [...model.columns].flatMap(([at, cards]) => cards.filter((card) => card.id === id).map((card) => ({ at, card })))[0];
+    if (!found) return this.#dialog.close();
+    const { at, card } = found;
     if (document.activeElement !== this.#title) this.#title.value = card.value.title;
     const buttons = COLUMNS.map((column) => {
       const button = element("button", { type: "button", textContent: column[0].toUpperCase() + column.slice(1), onclick: () => this.#board.move(id, column) });
-      button.setAttribute("aria-pressed", String(card.value.column === column));
+      button.setAttribute("aria-pressed", String(column === at));
       return button;
     });
     const archive = element("button", { type: "button", textContent: "Archive", className: "quiet", onclick: () => this.#board.archive(id) });

@@ -64,6 +64,7 @@ const comment = async (page: Page, title: string, text: string) => {
   await page.waitForSelector(`#comments :text("${text}")`);
   await page.click("#card .top button");
 };
+const toEnd = (page: Page, title: string, column: string) => page.dragAndDrop(`li:has-text("${title}")`, `[data-column=${column}] .add`);
 const switchCut = (page: Page) => page.click(".switch");
 const sees = (page: Page, title: string) => page.waitForSelector(`main li:has-text("${title}")`);
 
@@ -149,6 +150,44 @@ test("two windows at two regions: both cut off, both change, and back", async (t
   await picture(a, "dark");
   await a.setViewportSize({ width: 420, height: 800 });
   await picture(a, "narrow");
+});
+
+test("runs of cards stay together, a rename and a move both count, and a card is in one place", async (t) => {
+  const [a, b, c] = await windows(t, "order", 3);
+  for (const title of ["First", "Second", "Third"]) await add(a, "ideas", title);
+  await sees(b, "Third");
+  await converge([a, b, c]);
+  const titles = (page: Page, column: string) => page.locator(`[data-column=${column}] .title`).allTextContents();
+  await a.dragAndDrop('li:has-text("Third")', 'li:has-text("Second")', { targetPosition: { x: 40, y: 4 } });
+  await c.waitForFunction(() => window.model!.columns.get("ideas")!.map(({ value }) => value.title).join() === "First,Third,Second");
+
+  for (const page of [a, b]) await switchCut(page);
+  for (const page of [a, b]) await page.waitForFunction(() => window.db.status.phase === "offline");
+  for (const [page, name] of [[a, "A"], [b, "B"]] as const) for (const n of [1, 2, 3]) await add(page, "done", `${name}${n}`);
+  await a.click('li:has-text("First")');
+  await a.fill("#title", "The first");
+  await a.press("#title", "Tab");
+  await a.click("#card .top button");
+  await toEnd(b, "First", "doing");
+  // Both move one card, within a column and to others: the last to do it is b.
+  await a.dragAndDrop('li:has-text("Second")', 'li:has-text("Third")', { targetPosition: { x: 40, y: 4 } });
+  await toEnd(a, "Third", "doing");
+  await toEnd(b, "Third", "ideas");
+  await toEnd(b, "Second", "doing");
+  for (const page of [b, a]) await switchCut(page);
+  await converge([a, b, c]);
+  for (const page of [a, b, c]) {
+    const done = (await titles(page, "done")).join();
+    assert.match(done, /^(A1,A2,A3,B1,B2,B3|B1,B2,B3,A1,A2,A3)$/);
+    assert.deepEqual(await titles(page, "ideas"), ["Third"]);
+    assert.deepEqual(await titles(page, "doing"), ["The first", "Second"]);
+  }
+  // A move takes out what the lost ones left.
+  await c.evaluate(() => window.board.move(window.model!.columns.get("ideas")![0].id, "done"));
+  await converge([a, b, c]);
+  assert.deepEqual(await titles(a, "ideas"), []);
+  assert.equal((await titles(a, "done")).at(-1), "Third");
+  await noOrphans([a, b, c]);
 });
 
 test("devtools: what is pending, how far it is, and the base of each region", async (t) => {
