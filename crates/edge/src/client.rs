@@ -4,7 +4,8 @@
 //! and misses nothing; and what it has written itself is always visible to it.
 //!
 //! **Rules**, as numbered in the specification of the link; each has a test of its name:
-//! 1. A read is the value at the base, with the log's operations on top, and those of the transaction.
+//! 1. A read is the value at the base, with the log's operations on top, and those of the transaction. What own transactions wrote does
+//!    not count as changed by the base that brings it: a removal that came after them takes it.
 //! 2. A commit gets the next number, and a time above all that it saw. It is durable before it is visible.
 //! 3. A transaction is marked as sent, durably, before its frame leaves. It never changes, but for Retime. What an earlier process has
 //!    committed counts as sent: another copy of the disk may have sent it.

@@ -7,7 +7,7 @@
 use crate::frames::{Base, Body, Chain, Change, Malformed, Secret, Value};
 use crate::value::Cached;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The durable state of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Durable {
             Row::Value(key, change) => {
                 let mut cached = Cached::new(self.values.remove(key).unwrap_or_default());
                 // A change of what is not there: the client has given up the key, too.
-                if cached.change(change, 0).is_ok() {
+                if cached.change(change, 0, &BTreeSet::new()).is_ok() {
                     self.values.insert(key.clone(), cached.into_value());
                 }
             }

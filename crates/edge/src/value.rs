@@ -52,14 +52,16 @@ impl Cached {
         self.value
     }
 
-    /// Goes on to the base of `epoch`.
+    /// Goes on to the base of `epoch`. Elements that `own` transactions wrote which this base brings do not count as changed: a later
+    /// own removal, which is not in the base yet, takes them.
     ///
     /// # Errors
     /// The change is one of elements, and the value has none like these. It stays as it was.
-    pub fn change(&mut self, change: &Change, epoch: Epoch) -> Result<(), Malformed> {
+    pub fn change(&mut self, change: &Change, epoch: Epoch, own: &BTreeSet<Bytes>) -> Result<(), Malformed> {
+        let came = |element: &&Bytes| !own.contains(*element);
         match (change, &mut self.value) {
             (Change::Whole(value), _) => {
-                *self = self.replaced(self.with_known_times(value.clone()), epoch);
+                *self = self.replaced(self.with_known_times(value.clone()), epoch, own);
                 return Ok(());
             }
             (Change::Fields(set, removed), Value::Map(fields) | Value::List(fields)) => {
@@ -70,13 +72,13 @@ impl Cached {
                     fields.insert(field.clone(), new);
                 }
                 self.since.retain(|field, _| !removed.contains(field));
-                self.since.extend(set.keys().map(|field| (field.clone(), epoch)));
+                self.since.extend(set.keys().filter(came).map(|field| (field.clone(), epoch)));
             }
             (Change::Set(added, removed), Value::Set(members)) => {
                 members.retain(|member| !removed.contains(member));
                 members.extend(added.iter().cloned());
                 self.since.retain(|member, _| !removed.contains(member));
-                self.since.extend(added.iter().map(|member| (member.clone(), epoch)));
+                self.since.extend(added.iter().filter(came).map(|member| (member.clone(), epoch)));
             }
             _ => return Err(Malformed("a change of elements of a value that has none")),
         }
@@ -101,24 +103,23 @@ impl Cached {
     }
 
     /// A new value: what it has in common with the old one keeps its epoch.
-    fn replaced(&self, value: Value, epoch: Epoch) -> Self {
-        let kept = |element: &Bytes| self.since.get(element).copied().unwrap_or_default();
+    fn replaced(&self, value: Value, epoch: Epoch, own: &BTreeSet<Bytes>) -> Self {
         let mut since = BTreeMap::new();
+        let at = |element: &Bytes, is_same: bool| {
+            let kept = is_same || own.contains(element);
+            let then = if kept { self.since.get(element).copied().unwrap_or_default() } else { epoch };
+            (element.clone(), then)
+        };
         match (&self.value, &value) {
             (Value::Map(old), Value::Map(new)) | (Value::List(old), Value::List(new)) => {
                 let same = |field, written: &Written| old.get(field).is_some_and(|old| is_same(old, written));
-                since.extend(new.iter().map(|(field, written)| {
-                    (field.clone(), if same(field, written) { kept(field) } else { epoch })
-                }));
+                since.extend(new.iter().map(|(field, written)| at(field, same(field, written))));
             }
-            (Value::Set(old), Value::Set(new)) => since.extend(
-                new.iter()
-                    .map(|member| (member.clone(), if old.contains(member) { kept(member) } else { epoch })),
-            ),
-            (_, Value::Map(new) | Value::List(new)) => {
-                since.extend(new.keys().map(|field| (field.clone(), epoch)))
+            (Value::Set(old), Value::Set(new)) => {
+                since.extend(new.iter().map(|member| at(member, old.contains(member))))
             }
-            (_, Value::Set(new)) => since.extend(new.iter().map(|member| (member.clone(), epoch))),
+            (_, Value::Map(new) | Value::List(new)) => since.extend(new.keys().map(|field| at(field, false))),
+            (_, Value::Set(new)) => since.extend(new.iter().map(|member| at(member, false))),
             _ => {}
         }
         since.retain(|_, epoch| *epoch > 0);

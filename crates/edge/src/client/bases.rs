@@ -3,15 +3,18 @@
 use super::reading::written;
 use super::{Client, Report};
 use crate::durable::{DurableBase, Row};
-use crate::frames::{Chain, Change, NO_HASH, Tick, ToGateway, Value, ValueHash, WATCHED_MAX};
+use crate::frames::{Chain, Change, NO_HASH, Operation, Tick, ToGateway, Value, ValueHash, WATCHED_MAX};
 use crate::rule::{BASE_BEFORE_PRUNING, TICKS_ARE_WHOLE};
 use crate::value::Cached;
 use bytes::Bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Instead of the number of a persist: the mutant's rest waits for the next event.
 pub(super) const KEPT_BACK: u64 = u64::MAX;
+
+/// Elements by key that own transactions wrote which a base brings.
+type Own = BTreeMap<Bytes, BTreeSet<Bytes>>;
 
 /// Something that is to become visible, in its turn.
 #[derive(Clone, Debug)]
@@ -55,7 +58,7 @@ impl Client {
                 Some(Staged::Value(..)) => {
                     let Some(Staged::Value(reference, value)) = self.staged.pop_front() else { return };
                     let change = Change::Whole(value);
-                    let key = self.take(reference, &change);
+                    let key = self.take(reference, &change, &Own::new());
                     if let (Some(key), Change::Whole(value)) = (&key, &change) {
                         self.keep_value(key, value);
                     }
@@ -63,8 +66,9 @@ impl Client {
                 }
                 Some(Staged::Rest(_)) => {
                     let Some(Staged::Rest(tick)) = self.staged.pop_front() else { return };
+                    let keys = tick.updates.iter();
                     let keys =
-                        tick.updates.iter().filter_map(|update| self.take(update.reference, &update.change));
+                        keys.filter_map(|update| self.take(update.reference, &update.change, &Own::new()));
                     let keys = keys.collect();
                     self.changed(keys);
                 }
@@ -114,11 +118,16 @@ impl Client {
         }
         self.base_regions = tick.regions;
         self.epoch += 1;
-        let mut keys = BTreeSet::new();
+        let (mut keys, mut own) = (BTreeSet::new(), Own::new());
         let log = Arc::make_mut(&mut self.view.log);
         let kept = log.split_off(&(self.base.chain_k + 1));
         for entry in std::mem::replace(log, kept).into_values() {
-            keys.extend(entry.logged.body.operations.iter().map(|operation| operation.key.clone()));
+            for Operation { key, kind } in &entry.logged.body.operations {
+                keys.insert(key.clone());
+                if let Some(element) = kind.element() {
+                    own.entry(key.clone()).or_default().insert(element.clone());
+                }
+            }
         }
         self.reported = self.reported.split_off(&(self.base.in_base + 1, 0));
         if !TICKS_ARE_WHOLE.kept() {
@@ -126,7 +135,7 @@ impl Client {
             self.staged.push_front(Staged::Rest(Tick { updates: rest, ..tick.clone() }));
         }
         for update in &tick.updates {
-            keys.extend(self.take(update.reference, &update.change));
+            keys.extend(self.take(update.reference, &update.change, &own));
         }
         self.changed(keys);
         self.let_go();
@@ -136,11 +145,13 @@ impl Client {
     }
 
     /// Takes the change of a watched key. Returns the key, if it is still watched.
-    fn take(&mut self, reference: u64, change: &Change) -> Option<Bytes> {
+    fn take(&mut self, reference: u64, change: &Change, own: &Own) -> Option<Bytes> {
         let key = self.by_reference.get(&reference)?.clone();
+        let none = BTreeSet::new();
+        let own = own.get(&key).unwrap_or(&none);
         let cache = Arc::make_mut(&mut self.view.cache);
         let taken = match (cache.get_mut(&key), change) {
-            (Some(cached), change) => Arc::make_mut(cached).change(change, self.epoch),
+            (Some(cached), change) => Arc::make_mut(cached).change(change, self.epoch, own),
             (None, Change::Whole(value)) => {
                 cache.insert(key.clone(), Arc::new(Cached::new(value.clone())));
                 Ok(())

@@ -1,9 +1,9 @@
 //! Rules 3 to 7: sending the log.
 
-use super::reading::Entry;
+use super::reading::{Entry, written};
 use super::{Client, Report};
 use crate::durable::{Logged, Row};
-use crate::frames::{Body, MICROS_END, Malformed, ToGateway};
+use crate::frames::{Body, MICROS_END, Malformed, ToGateway, ValueHash};
 use crate::rule::{ACKS_PRUNE_NOTHING, COPIES_MAY_HAVE_SENT, HIDDEN_STAYS_HIDDEN, SENT_IS_DURABLE};
 use crate::value::Epoch;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub const WINDOW: u64 = 64;
 /// After so many Behind in a row the next endpoint is tried.
 pub const BEHIND_MAX: u32 = 3;
 
-/// Transactions that are being marked as sent.
+/// Transactions that are being marked as sent, or given new times.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     pub(super) persist: u64,
@@ -164,10 +164,24 @@ impl Client {
             self.pause(self.timing().retry_ms);
             return;
         }
+        let old = sending.entries.iter().filter_map(|new| {
+            let old = self.view.log.get(&new.logged.body.k)?;
+            (old.logged.body != new.logged.body).then_some(old)
+        });
+        let shown: Vec<_> = written(old).into_iter().map(|key| (self.shown(&key), key)).collect();
         let log = Arc::make_mut(&mut self.view.log);
         for entry in sending.entries {
             log.insert(entry.logged.body.k, entry);
         }
+        // A write with a later time may win now, and a removal may cover more.
+        let changed = shown.into_iter().filter(|(before, key)| *before != self.shown(key));
+        let changed = changed.map(|(_, key)| key).collect();
+        self.changed(changed);
+    }
+
+    /// The hash of what is shown of a key.
+    fn shown(&self, key: &[u8]) -> Option<ValueHash> {
+        self.read(key).map(|value| value.hash())
     }
 
     /// Rule 5: an Ack speaks of one region.

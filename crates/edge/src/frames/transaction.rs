@@ -33,6 +33,19 @@ pub enum OperationKind {
     ListRemove(Bytes),
 }
 
+impl OperationKind {
+    /// The field, position or member that it writes, if it writes one.
+    pub(crate) fn element(&self) -> Option<&Bytes> {
+        match self {
+            Self::MapSet(element, _)
+            | Self::MapAdd(element, _)
+            | Self::SetAdd(element)
+            | Self::ListSet(element, _) => Some(element),
+            _ => None,
+        }
+    }
+}
+
 /// An operation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// No own elements.
+const NONE: BTreeSet<Bytes> = BTreeSet::new();
+
 fn bytes(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
@@ -67,12 +70,12 @@ fn a_removal_spares_what_a_later_base_brought() {
     let remove = [(at(5, 0), OperationKind::MapDelete(bytes("a")))];
     assert_eq!(after(&cached, &remove), map(&[("b", 1, "x")]));
     let written = BTreeMap::from([(bytes("a"), written(3, &bytes("y")))]);
-    cached.change(&Change::Fields(written, BTreeSet::new()), 1).unwrap();
+    cached.change(&Change::Fields(written, BTreeSet::new()), 1, &NONE).unwrap();
     assert_eq!(after(&cached, &remove), map(&[("a", 3, "y"), ("b", 1, "x")]));
     assert_eq!(after(&cached, &[(at(5, 0), OperationKind::Delete)]), map(&[("a", 3, "y")]));
     assert_eq!(after(&cached, &[(at(5, 1), OperationKind::Delete)]), Value::Absent);
     let mut members = Cached::new(set(&["a"]));
-    members.change(&Change::Whole(set(&["a", "b"])), 1).unwrap();
+    members.change(&Change::Whole(set(&["a", "b"])), 1, &NONE).unwrap();
     let remove = ["a", "b"].map(|member| (at(5, 0), OperationKind::SetRemove(bytes(member))));
     assert_eq!(after(&members, &remove), set(&["b"]));
 }
@@ -80,8 +83,38 @@ fn a_removal_spares_what_a_later_base_brought() {
 #[test]
 fn what_does_not_change_keeps_its_epoch() {
     let mut cached = Cached::new(map(&[("a", 1, "x"), ("b", 1, "x")]));
-    cached.change(&Change::Whole(map(&[("a", 0, "x"), ("b", 2, "x"), ("c", 0, "z")])), 4).unwrap();
+    cached.change(&Change::Whole(map(&[("a", 0, "x"), ("b", 2, "x"), ("c", 0, "z")])), 4, &NONE).unwrap();
     assert_eq!(after(&cached, &[(at(9, 3), OperationKind::Delete)]), map(&[("b", 2, "x"), ("c", 0, "z")]));
+}
+
+/// Its own write comes with a base, and its removal is not in it yet: what the client removed does not come back.
+#[test]
+fn an_own_removal_takes_what_own_transactions_wrote_before() {
+    let own = BTreeSet::from([bytes("a")]);
+    for of in [map, list] {
+        let old = Cached::new(of(&[("b", 1, "x")]));
+        let removal = if of(&[("a", 1, "x")]) == map(&[("a", 1, "x")]) {
+            OperationKind::MapDelete(bytes("a"))
+        } else {
+            OperationKind::ListRemove(bytes("a"))
+        };
+        let fields = Change::Fields([(bytes("a"), written(3, &bytes("ours")))].into(), BTreeSet::new());
+        for change in [fields, Change::Whole(of(&[("a", 3, "ours"), ("b", 1, "x")]))] {
+            let mut cached = old.clone();
+            cached.change(&change, 1, &own).unwrap();
+            assert_eq!(after(&cached, &[(at(5, 0), removal.clone())]), of(&[("b", 1, "x")]));
+            assert_eq!(after(&cached, &[(at(5, 0), OperationKind::Delete)]), Value::Absent);
+            // Somebody else's comes later.
+            let theirs = [(bytes("a"), written(9, &bytes("theirs")))];
+            cached.change(&Change::Fields(theirs.into(), BTreeSet::new()), 2, &NONE).unwrap();
+            assert_eq!(after(&cached, &[(at(5, 0), removal.clone())]), *cached.value());
+        }
+    }
+    for change in [Change::Set(own.clone(), BTreeSet::new()), Change::Whole(set(&["a", "b"]))] {
+        let mut cached = Cached::new(set(&["b"]));
+        cached.change(&change, 1, &own).unwrap();
+        assert_eq!(after(&cached, &[(at(5, 0), OperationKind::SetRemove(bytes("a")))]), set(&["b"]));
+    }
 }
 
 /// Regions forget the times of writes; the client knows that its own was overwritten.
@@ -90,25 +123,25 @@ fn what_was_seen_overwritten_stays_so_when_its_time_is_not_known_any_more() {
     let mut cached = Cached::new(string(20, "theirs"));
     let set = OperationKind::Set(bytes("ours"));
     for new in [string(0, "theirs"), string(0, "a later one")] {
-        cached.change(&Change::Whole(new), 1).unwrap();
+        cached.change(&Change::Whole(new), 1, &NONE).unwrap();
         assert!(cached.hides(at(19, 0), &set) && !cached.hides(at(21, 0), &set), "{cached:?}");
     }
-    cached.change(&Change::Whole(string(30, "x")), 2).unwrap();
+    cached.change(&Change::Whole(string(30, "x")), 2, &NONE).unwrap();
     assert_eq!(*cached.value(), string(30, "x"));
     // A string that replaced elements is later than they.
     let mut whole = Cached::new(map(&[("a", 20, "x")]));
-    whole.change(&Change::Whole(string(0, "y")), 1).unwrap();
+    whole.change(&Change::Whole(string(0, "y")), 1, &NONE).unwrap();
     assert_eq!(*whole.value(), string(20, "y"));
     for of in [map, list] {
         let old = Cached::new(of(&[("a", 20, "x"), ("b", 20, "x")]));
         let mut cached = old.clone();
-        cached.change(&Change::Whole(of(&[("a", 0, "x"), ("b", 0, "y"), ("c", 0, "z")])), 1).unwrap();
+        cached.change(&Change::Whole(of(&[("a", 0, "x"), ("b", 0, "y"), ("c", 0, "z")])), 1, &NONE).unwrap();
         assert_eq!(*cached.value(), of(&[("a", 20, "x"), ("b", 20, "y"), ("c", 0, "z")]));
         assert_eq!(["a", "b", "c"].map(|one| cached.is_newer(&bytes(one), 0)), [false, true, true]);
         let set =
             BTreeMap::from([(bytes("b"), written(0, &bytes("y"))), (bytes("c"), written(0, &bytes("z")))]);
         let mut cached = old;
-        cached.change(&Change::Fields(set, BTreeSet::new()), 1).unwrap();
+        cached.change(&Change::Fields(set, BTreeSet::new()), 1, &NONE).unwrap();
         assert_eq!(*cached.value(), of(&[("a", 20, "x"), ("b", 20, "y"), ("c", 0, "z")]));
     }
 }
@@ -126,12 +159,12 @@ fn a_list_is_a_map_by_position() {
     assert_eq!(after(&cached, &all), Value::Absent);
     // What a later base brought is not removed.
     let written = BTreeMap::from([(bytes("p"), written(25, &bytes("y")))]);
-    cached.change(&Change::Fields(written, BTreeSet::from([bytes("q")])), 1).unwrap();
+    cached.change(&Change::Fields(written, BTreeSet::from([bytes("q")])), 1, &NONE).unwrap();
     assert_eq!(after(&cached, &all), list(&[("p", 25, "y")]));
     assert_eq!(after(&cached, &[(at(30, 0), OperationKind::Delete)]), list(&[("p", 25, "y")]));
-    cached.change(&Change::Whole(list(&[("p", 25, "y"), ("r", 0, "z")])), 2).unwrap();
+    cached.change(&Change::Whole(list(&[("p", 25, "y"), ("r", 0, "z")])), 2, &NONE).unwrap();
     assert_eq!(after(&cached, &[(at(30, 1), OperationKind::Delete)]), list(&[("r", 0, "z")]));
-    assert!(Cached::new(map(&[])).change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 1).is_err());
+    assert!(Cached::new(map(&[])).change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 1, &NONE).is_err());
     // Its elements are no fields.
     let wrong = [OperationKind::MapSet(bytes("p"), bytes("v")), OperationKind::MapDelete(bytes("r"))];
     let wrong = wrong.map(|kind| (Moment::NOW, kind));
@@ -154,7 +187,10 @@ fn what_is_of_another_type_stays() {
 fn what_is_empty_is_absent() {
     let mut cached = Cached::new(set(&["a"]));
     assert_eq!(after(&cached, &[(Moment::NOW, OperationKind::SetRemove(bytes("a")))]), Value::Absent);
-    cached.change(&Change::Set(BTreeSet::new(), [bytes("a")].into()), 1).unwrap();
+    cached.change(&Change::Set(BTreeSet::new(), [bytes("a")].into()), 1, &NONE).unwrap();
     assert_eq!(*cached.value(), Value::Absent);
-    assert!(cached.change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 2).is_err(), "it is no set now");
+    assert!(
+        cached.change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 2, &NONE).is_err(),
+        "it is no set now"
+    );
 }
