@@ -15,6 +15,7 @@ pub mod file;
 pub mod frames;
 pub mod gateway;
 pub mod rule;
+pub mod transcript;
 pub mod value;
 
 pub use tidemark_crdt::position;

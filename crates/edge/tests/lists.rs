@@ -116,7 +116,7 @@ fn what_is_pushed_stands_behind_what_its_client_saw() {
     for (nth, text) in ["one", "two", "three"].into_iter().enumerate() {
         let mut transaction = script.client.begin();
         transaction.push_back("l", text);
-        script.commit_list(transaction);
+        script.commit_begun(transaction);
         script.write();
         if nth == 0 {
             // Another client has pushed behind what it saw at the base before.
@@ -141,7 +141,7 @@ fn no_element_is_younger_than_what_has_put_it_there() {
     }
     let mut transaction = script.client.begin();
     transaction.push_back("l", "x");
-    script.commit_list(transaction);
+    script.commit_begun(transaction);
     script.write();
     let body = &script.disk.log[&1].body;
     let OperationKind::ListSet(position, _) = &body.operations[0].kind else { panic!("it puts one") };
@@ -154,8 +154,8 @@ fn transactions_that_run_side_by_side_put_elements_at_positions_of_their_own() {
     let (mut one, mut other) = (script.client.begin(), script.client.begin());
     other.push_back("l", "other");
     one.push_back("l", "one");
-    script.commit_list(one);
-    script.commit_list(other);
+    script.commit_begun(one);
+    script.commit_begun(other);
     script.write();
     assert_eq!(texts(script.read("l")), "a b one other");
 }

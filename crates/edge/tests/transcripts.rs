@@ -205,6 +205,28 @@ fn refused() {
 }
 
 #[test]
+fn own_removals() {
+    let mut script = Script::new(
+        "What a client has put into a key and removed again does not come back when a base brings the first of both.",
+    );
+    ["m", "s"].into_iter().for_each(|key| script.watch(key));
+    script.open(base(&[10, 20, 30]), NONE, &[(0, Value::Absent), (1, Value::Absent)]);
+    script.commit(&[
+        ("m", OperationKind::MapSet("f".into(), "v".into())),
+        ("s", OperationKind::SetAdd("x".into())),
+    ]);
+    script
+        .commit(&[("m", OperationKind::MapDelete("f".into())), ("s", OperationKind::SetRemove("x".into()))]);
+    script.write();
+    let field = Written { at_us: NOON_US, bytes: "v".into() };
+    let values = [(0, Value::Map([("f".into(), field)].into())), (1, Value::Set(["x".into()].into()))];
+    script.tick(base(&[10, 20, 1_000_000]), (1, script.check(1)), &values);
+    script.write();
+    ["m", "s"].into_iter().for_each(|key| assert_eq!(script.read(key), Some(Value::Absent)));
+    keep("own-removals", &script);
+}
+
+#[test]
 fn later_and_behind() {
     let mut script =
         Script::new("Later and Behind wait; the third Behind in a row goes to the next endpoint.");

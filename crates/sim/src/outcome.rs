@@ -21,6 +21,8 @@ pub struct RunOutcome {
     pub report: Option<Report>,
     /// Counts.
     pub stats: Stats,
+    /// What edge clients were told and did, as lines ([`tidemark_edge::transcript`]), if that was asked for.
+    pub transcript: Option<String>,
 }
 
 impl RunOutcome {

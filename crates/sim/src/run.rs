@@ -65,16 +65,21 @@ impl Simulation {
 
     /// Runs a schedule and checks its history.
     pub fn play(&self, plan: &Plan) -> RunOutcome {
-        self.play_with(plan, None).0
+        self.play_with(plan, None, false).0
+    }
+
+    /// Runs the schedule of a seed, and writes down what its edge clients are told and do.
+    pub fn transcribe(&self, seed: u64) -> RunOutcome {
+        self.play_with(&self.plan(seed), None, true).0
     }
 
     /// As [`Self::play`], writing a timeline.
     pub(crate) fn play_traced(&self, plan: &Plan) -> (RunOutcome, Trace) {
-        let (outcome, trace) = self.play_with(plan, Some(Trace::default()));
+        let (outcome, trace) = self.play_with(plan, Some(Trace::default()), false);
         (outcome, trace.unwrap_or_default())
     }
 
-    fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
+    fn play_with(&self, plan: &Plan, trace: Option<Trace>, transcribes: bool) -> (RunOutcome, Option<Trace>) {
         let _without = Without::new(&self.options.without);
         programs::install(program::interpret);
         let layout = match self.options.placement {
@@ -86,6 +91,9 @@ impl Simulation {
         let subject = Subject { factory: self.factory, promise, params, seats: None, adapts: false };
         let mut cluster = Cluster::new(plan, &layout, &subject);
         cluster.trace = trace;
+        if transcribes {
+            cluster.transcribe();
+        }
         let (mut outcome, trace) = cluster.run();
         outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);

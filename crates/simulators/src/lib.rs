@@ -1,11 +1,12 @@
 //! The simulator, by the name of a protocol or of a variant: a variant is its protocol without some of its rules.
 
+use std::ops::{ControlFlow, Range};
 use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
     Bound, Bounded, Campaign, Crowd, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured,
-    Measurement, NODE_RULES, Options, Progress, Summary, Watched,
+    Measurement, NODE_RULES, Options, Progress, RunOutcome, Simulation, Summary, Watched,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
@@ -75,6 +76,19 @@ impl Simulator {
         let mut what = what.clone();
         self.leave_out(&mut what.options.without);
         tidemark_sim::campaign(self.factory, &what, progress)
+    }
+
+    /// Plays the schedule of each seed and hands on what its edge clients were told and did, until that is enough.
+    pub fn transcribe(
+        self,
+        options: &Options,
+        seeds: Range<u64>,
+        each: &mut dyn FnMut(RunOutcome) -> ControlFlow<()>,
+    ) {
+        let mut options = options.clone();
+        self.leave_out(&mut options.without);
+        let simulation = Simulation::new(self.factory, options);
+        let _ = seeds.into_iter().try_for_each(|seed| each(simulation.transcribe(seed)));
     }
 
     /// Whether a run of the protocol can be measured so.

@@ -5,10 +5,8 @@
 //
 // Deviations:
 // D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
-// D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
-// D3 (rule 12) New times are in use for reads before they are durable, and for sending only after.
-// D4 (rule 12) A second Retime of the same transaction, after more than a second, is answered by another connection: on a slow link it is about a frame with the old time, while the one with the new time is under way.
-// D5 (rule 10) A store may keep the values at its base. A client that starts with them watches their keys, too, until `forget`.
+// D2 (rule 10) A store may keep the values at its base. A client that starts with them watches their keys, too, until `forget`.
+// D3 Steps that wait for a durable one fail with it, all at once.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
 // I3 What was sent is durable with `sent`, and keeps its number, base, time and operations, but for a Retime.
@@ -24,14 +22,21 @@ import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hash
 
 export const WINDOW = 64;
 export const BEHIND_MAX = 3;
-export const BACKOFF_MIN_MS = 250;
-export const BACKOFF_MAX_MS = 10_000;
-/** A connection without Welcome after so long has failed. */
-export const WELCOME_WITHIN_US = 10_000_000;
-/** The same Missing or Retime within this time is about frames that were under way. */
-export const RETRY_US = 1_000_000;
-/** After so long at another endpoint than the preferred one, or in an isolated region, the client looks for a better one; after twice as long if that was in vain, and so on. */
-export const LOOK_US = 60_000_000;
+
+/** How long it waits for what, in milliseconds. */
+export interface Timing {
+  /** The first delay before another connection is about this long. It doubles with each failure. */
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  /** A connection without Welcome after so long has failed. */
+  readonly welcomeWithinMs: number;
+  /** The same Missing or Retime within this time is about frames that were under way. */
+  readonly retryMs: number;
+  /** After so long at another endpoint than the preferred one, or in an isolated region, the client looks for a better one; after twice as long if that was in vain, and so on. */
+  readonly lookMs: number;
+}
+
+const TIMING: Timing = { backoffMinMs: 250, backoffMaxMs: 10_000, welcomeWithinMs: 10_000, retryMs: 1_000, lookMs: 60_000 };
 const LOOKS_MAX = 6;
 const PERIODS_MAX = 5;
 const TABS_MAX = 256;
@@ -51,6 +56,8 @@ export interface Config {
   readonly lowers: boolean;
   /** Are transactions visible before they are durable? */
   readonly eager: boolean;
+  /** By default for networks that people have. */
+  readonly timing?: Timing;
 }
 
 /** Everything durable but the log's entries. */
@@ -161,10 +168,14 @@ export function freshMeta(secret: Bytes, K: number): Meta {
   return { secret, base: [], g: 0, K, before: 0, digest: DIGEST_0, tabs: [] };
 }
 
+type Renewed = Pick<Entry, "h" | "dep" | "epoch" | "ops" | "connection">;
+
 interface Pending {
   readonly kind: "commit" | "send" | "base" | "renew";
   readonly step: Step;
   readonly entries: readonly Entry[];
+  /** What becomes of these with new times. */
+  readonly renewed?: readonly Renewed[];
   readonly tick?: Tick;
   readonly link?: Link | undefined;
 }
@@ -182,6 +193,7 @@ type State = "stopped" | "waiting" | "asked" | "connected" | "renewing";
 
 export class Client {
   readonly #config: Config;
+  readonly #timing: Timing;
   readonly #rng: Rng;
   #now = 0;
   #meta: Meta;
@@ -233,6 +245,7 @@ export class Client {
 
   constructor(config: Config, durable: Durable) {
     this.#config = config;
+    this.#timing = config.timing ?? TIMING;
     this.#rng = new Rng(config.seed);
     this.#meta = durable.meta;
     this.#K = config.K;
@@ -407,7 +420,7 @@ export class Client {
   #letGo(): void {
     if (this.#left.size === 0) return;
     const written = keysOf(this.#log.entries);
-    for (const key of this.#left) {
+    for (const key of [...this.#left].sort(compareBytes)) {
       if (written.has(key)) continue;
       this.#left.delete(key);
       this.#kept.delete(key);
@@ -537,7 +550,7 @@ export class Client {
 
   /** After a delay, so that a gateway which always says the same is not asked without end. */
   #tryAgain(): void {
-    const half = Math.min(BACKOFF_MIN_MS * 2 ** Math.min(this.#failures++, 10), BACKOFF_MAX_MS) * 500;
+    const half = Math.min(this.#timing.backoffMinMs * 2 ** Math.min(this.#failures++, 10), this.#timing.backoffMaxMs) * 500;
     this.#phase = this.#wanted ? "waiting" : "stopped";
     this.#phaseAt = this.#now + half + this.#rng.below(half + 1);
   }
@@ -546,7 +559,7 @@ export class Client {
   #looksAt(link: Link): number | undefined {
     const better = this.#endpoint !== this.#home || this.#isIsolated(link);
     if (!better || this.#config.endpoints < 2 || link.K !== this.#K) return undefined;
-    const after = LOOK_US * 2 ** Math.min(this.#looks, LOOKS_MAX);
+    const after = this.#timing.lookMs * 1000 * 2 ** Math.min(this.#looks, LOOKS_MAX);
     // Not all clients at the same time.
     return this.#phaseAt + after + Math.floor((after * this.#meta.secret.charCodeAt(0)) / 256);
   }
@@ -591,7 +604,7 @@ export class Client {
       this.#phaseAt = this.#now;
       this.#connections++;
       this.#effects.push({ type: "connect", endpoint: this.#endpoint });
-    } else if ((this.#phase === "asked" || this.#phase === "connected") && !link?.welcome && this.#phaseAt + WELCOME_WITHIN_US <= this.#now) {
+    } else if ((this.#phase === "asked" || this.#phase === "connected") && !link?.welcome && this.#phaseAt + this.#timing.welcomeWithinMs * 1000 <= this.#now) {
       this.#fail();
     } else if (this.#phase === "connected" && !link) {
       this.#sayHello();
@@ -788,7 +801,7 @@ export class Client {
 
   #advanceTransfers(): void {
     const link = this.#link;
-    if (!link?.welcome || this.#fork || link.retimeFrom !== undefined) return;
+    if (!link?.welcome || this.#fork || link.retimeFrom !== undefined || this.#persisting.some(({ kind }) => kind === "send")) return;
     if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
     link.pausedUntil = undefined;
     while (link.next <= this.#log.last && link.next <= link.acked + WINDOW) {
@@ -807,7 +820,6 @@ export class Client {
 
   /** Rule 3. */
   #markAsSent(link: Link): void {
-    if (this.#persisting.some(({ kind }) => kind === "send")) return;
     const entries: Entry[] = [];
     for (let k = link.next; k <= link.acked + WINDOW; k++) {
       const entry = this.#log.entry(k);
@@ -834,27 +846,29 @@ export class Client {
   }
 
   /**
-   * Rule 12, for `raised` and all that follow: times that regions still remember, and that grow; bases that regions still read. With a later time an
+   * Rule 12, for an entry and all that follow: times that regions still remember, and that grow; bases that regions still read. With a later time an
    * entry loses what the client has seen overwritten: it would win again.
    */
-  #renewTimes(entries: readonly Entry[], raised: number): void {
-    const keys = [...keysOf(entries)];
-    const values = keys.map((key) => this.#valueOf(key, []));
+  #renewed(entries: readonly Entry[], connection: number): Renewed[] {
     const oldest = this.#oldest();
     const { base } = this.#meta;
-    for (const entry of entries) {
-      const { h } = entry;
-      // By that the gateway tells the new one from the old one.
-      if (entry.k === raised) entry.h++;
-      const isOld = base.some((newer, m) => (entry.dep[m] ?? 0n) < newer && micros(entry.dep[m] ?? 0n) < oldest);
-      if (isOld && dominates(base, entry.dep)) {
-        entry.dep = base;
-        entry.epoch = this.#epoch;
-      }
-      entry.h = Math.max(entry.h, greatest(entry.dep) + 1, oldest, (this.#log.entry(entry.k - 1)?.h ?? -1) + 1);
-      this.#lastH = Math.max(this.#lastH, entry.h);
-      if (entry.h !== h) entry.ops = entry.ops.filter((op) => !this.#hides(op, h));
-    }
+    let last = 0;
+    return entries.map((entry, i) => {
+      let { h, dep, epoch, ops } = entry;
+      const isOld = base.some((newer, m) => (dep[m] ?? 0n) < newer && micros(dep[m] ?? 0n) < oldest);
+      if (isOld && dominates(base, dep)) [dep, epoch] = [base, this.#epoch];
+      // By that the gateway tells the first from the one with the old time.
+      h = last = Math.max(i === 0 ? h + 1 : h, greatest(dep) + 1, oldest, last + 1);
+      if (h !== entry.h) ops = ops.filter((op) => !this.#hides(op, entry.h));
+      return { h, dep, epoch, ops, connection };
+    });
+  }
+
+  /** They are durable. */
+  #renew(entries: readonly Entry[], renewed: readonly Renewed[]): void {
+    const keys = [...keysOf(entries)];
+    const values = keys.map((key) => this.#valueOf(key, []));
+    for (const [i, entry] of entries.entries()) Object.assign(entry, renewed[i]);
     for (const key of keys) this.#visible.delete(key);
     // A write with a later time may win now, and a removal may cover more.
     const others = keys.filter((key, i) => values[i] && hashOf(values[i]) !== hashOf(this.#valueOf(key, [])!));
@@ -865,12 +879,12 @@ export class Client {
   #onRetime(link: Link, k: number): void {
     const { retimed, retimeFrom } = link;
     if (retimeFrom !== undefined && retimeFrom <= k) return; // about a frame that was under way
-    if (retimed && (k > retimed.k || (k === retimed.k && this.#now < retimed.at + RETRY_US))) {
+    if (retimed && (k > retimed.k || (k === retimed.k && this.#now < retimed.at + this.#timing.retryMs * 1000))) {
       // About a frame that was under way with the old time.
-      link.retryAt = retimed.at + RETRY_US;
+      link.retryAt = retimed.at + this.#timing.retryMs * 1000;
       return;
     }
-    // D4: the frame with the new time may be under way, and taken.
+    // On a slow link it can still be about the old time, while the frame with the new one is under way: another connection tells.
     if (retimed?.k === k) return this.#fail();
     const entry = this.#log.entry(k);
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
@@ -878,24 +892,22 @@ export class Client {
     link.retimeFrom = k;
   }
 
-  /**
-   * Not before the first tick of the connection: the base may be so old that no region reads it any more. And not while something is being committed:
-   * it would follow with an earlier time.
-   */
+  /** Not before the first tick of the connection: the base may be so old that no region reads it any more. And not while others are being written. */
   #giveNewTimes(): void {
     const link = this.#link;
     const k = link?.retimeFrom;
-    if (!link || k === undefined || !link.based || this.#fork || this.#persisting.some(({ kind }) => kind === "commit")) return;
+    if (!link || k === undefined || !link.based || this.#fork || this.#persisting.some(({ kind }) => kind === "commit" || kind === "send")) return;
     link.retimeFrom = undefined;
     if (k <= link.acked) return;
     link.retimed = { k, at: this.#now };
     link.next = Math.min(link.next, k);
     link.behinds = 0;
-    const all = this.#log.entries.slice(k - this.#log.first);
-    this.#renewTimes(all, k);
-    const entries = all.filter((entry) => !this.#waiting.includes(entry));
-    for (const entry of entries) entry.connection = link.number;
-    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+    const entries = this.#log.entries.slice(k - this.#log.first).filter((entry) => !this.#waiting.includes(entry));
+    const renewed = this.#renewed(entries, link.number);
+    let last = renewed.at(-1)!.h;
+    for (const entry of this.#waiting) last = entry.h = Math.max(entry.h, last + 1);
+    this.#lastH = Math.max(this.#lastH, last);
+    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map((entry, i) => rowOf({ ...entry, ...renewed[i] })) }, entries, renewed });
   }
 
   #isBeingCommitted(entry: Entry): boolean {
@@ -909,8 +921,8 @@ export class Client {
       this.#lost = true;
       return this.#fail();
     }
-    if (link.missing?.k === k && this.#now < link.missing.at + RETRY_US) {
-      link.retryAt = link.missing.at + RETRY_US;
+    if (link.missing?.k === k && this.#now < link.missing.at + this.#timing.retryMs * 1000) {
+      link.retryAt = link.missing.at + this.#timing.retryMs * 1000;
       return;
     }
     link.missing = { k, at: this.#now };
@@ -969,11 +981,12 @@ export class Client {
     if (!done) throw new Error("persisted without a step");
     for (const entry of done.entries) entry.durable = !this.#persisting.some(({ entries }) => entries.includes(entry));
     if (done.kind === "commit") this.#committed(done.entries);
+    if (done.renewed) this.#renew(done.entries, done.renewed);
     if (done.step.type === "base") {
       this.#onSaved(done.step.values!);
       this.#applyTick(done.link!, done.tick!, done.step.meta);
     }
-    if (done.step.type === "replace") this.#renewed(done.step.meta, done.entries);
+    if (done.step.type === "replace") this.#onRenewed(done.step.meta, done.entries);
     this.#advance();
   }
 
@@ -998,15 +1011,14 @@ export class Client {
       this.#effects.push({ type: "failed", ids: taken.map(({ id }) => id), error });
       this.#changed(keysOf(taken.filter(({ shown }) => shown)), false);
     }
-    for (const { kind, entries } of failed) {
+    for (const { kind, entries, renewed } of failed) {
       if (kind !== "send") continue;
-      // Before it was first sent nobody saw it. A time that was changed by a Retime is written with the next attempt.
+      // Before it was first sent nobody saw it.
       for (const entry of entries) {
-        entry.sent = false;
-        entry.connection = 0;
+        if (!renewed) [entry.sent, entry.connection] = [false, 0];
         entry.durable = true;
       }
-      if (this.#link) this.#pause(this.#link, RETRY_US);
+      if (this.#link) this.#pause(this.#link, this.#timing.retryMs * 1000);
     }
     if (failed.some(({ kind }) => kind === "base")) {
       this.#staged = [];
@@ -1064,7 +1076,7 @@ export class Client {
     this.#persist({ kind: "renew", step: { type: "replace", meta, rows }, entries });
   }
 
-  #renewed(meta: Meta, kept: readonly Entry[]): void {
+  #onRenewed(meta: Meta, kept: readonly Entry[]): void {
     const k = this.#fork!.k;
     const old = this.#log.entries;
     const gone = old.filter((entry) => !kept.includes(entry) && !this.#waiting.includes(entry));
@@ -1107,7 +1119,7 @@ export class Client {
     const link = this.#link;
     let times: (number | undefined)[] = [];
     if (this.#phase === "waiting") times = [this.#phaseAt];
-    else if (this.#phase === "asked" || (this.#phase === "connected" && !link?.welcome)) times = [this.#phaseAt + WELCOME_WITHIN_US];
+    else if (this.#phase === "asked" || (this.#phase === "connected" && !link?.welcome)) times = [this.#phaseAt + this.#timing.welcomeWithinMs * 1000];
     else if (link) times = [link.pausedUntil, link.retryAt, this.#behindAt(link), this.#looksAt(link)].filter((at) => at !== undefined && at > this.#now);
     const atUs = times.reduce((least, at) => (least === undefined || at! < least ? at : least), undefined);
     if (atUs !== undefined && atUs !== this.#wakeAt) this.#effects.push({ type: "wake", atUs });

@@ -1,13 +1,8 @@
-//! Frames as JSON: numbers of 64 bits as decimal strings, bytes in hexadecimal, maps as lists of pairs.
+//! Frames as JSON.
 
-use bytes::Bytes;
 use serde_json::{Value as Json, json};
-use std::collections::{BTreeMap, BTreeSet};
 use tidemark_edge::frames::*;
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+pub(crate) use tidemark_edge::transcript::{base, body, elements, hex, names, number, value};
 
 pub(crate) fn unhex(text: &str) -> Vec<u8> {
     (0..text.len())
@@ -16,76 +11,17 @@ pub(crate) fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-pub(crate) fn number(number: u64) -> Json {
-    json!(number.to_string())
-}
-
-pub(crate) fn base(base: &Base) -> Json {
-    base.0.iter().map(|entry| number(entry.0)).collect()
-}
-
-fn list(list: &BTreeSet<Bytes>) -> Json {
-    list.iter().map(|one| json!(hex(one))).collect()
-}
-
-fn fields(fields: &BTreeMap<Bytes, Written>) -> Json {
-    let field = |(field, written): (&Bytes, &Written)| json!({"field": hex(field), "ts": number(written.at_us), "value": hex(&written.bytes)});
-    fields.iter().map(field).collect()
-}
-
-pub(crate) fn value(value: &Value) -> Json {
-    match value {
-        Value::Absent => json!({"kind": "absent"}),
-        Value::String(written) => {
-            json!({"kind": "string", "ts": number(written.at_us), "value": hex(&written.bytes)})
-        }
-        Value::List(elements) => json!({"kind": "list", "fields": fields(elements)}),
-        Value::Map(map) => json!({"kind": "map", "fields": fields(map)}),
-        Value::Set(members) => json!({"kind": "set", "members": list(members)}),
-        Value::Other(name) => json!({"kind": "other", "type": hex(name)}),
-    }
-}
-
 fn update(update: &Update) -> Json {
     let reference = number(update.reference);
     match &update.change {
         Change::Whole(whole) => json!({"ref": reference, "kind": "whole", "value": value(whole)}),
         Change::Fields(set, removed) => {
-            json!({"ref": reference, "kind": "mapChange", "fields": fields(set), "removed": list(removed)})
+            json!({"ref": reference, "kind": "mapChange", "fields": elements(set), "removed": names(removed)})
         }
         Change::Set(added, removed) => {
-            json!({"ref": reference, "kind": "setChange", "added": list(added), "removed": list(removed)})
+            json!({"ref": reference, "kind": "setChange", "added": names(added), "removed": names(removed)})
         }
     }
-}
-
-pub(crate) fn operation(operation: &Operation) -> Json {
-    let key = hex(&operation.key);
-    match &operation.kind {
-        OperationKind::Set(value) => json!({"op": "Set", "key": key, "value": hex(value)}),
-        OperationKind::Delete => json!({"op": "Delete", "key": key}),
-        OperationKind::Add(amount) => json!({"op": "Add", "key": key, "amount": amount.to_string()}),
-        OperationKind::MapSet(field, value) => {
-            json!({"op": "MapSet", "key": key, "field": hex(field), "value": hex(value)})
-        }
-        OperationKind::MapDelete(field) => json!({"op": "MapDelete", "key": key, "field": hex(field)}),
-        OperationKind::SetAdd(member) => json!({"op": "SetAdd", "key": key, "member": hex(member)}),
-        OperationKind::SetRemove(member) => json!({"op": "SetRemove", "key": key, "member": hex(member)}),
-        OperationKind::ListSet(position, value) => {
-            json!({"op": "ListSet", "key": key, "position": hex(position), "value": hex(value)})
-        }
-        OperationKind::ListRemove(position) => {
-            json!({"op": "ListRemove", "key": key, "position": hex(position)})
-        }
-        OperationKind::MapAdd(field, amount) => {
-            json!({"op": "MapAdd", "key": key, "field": hex(field), "amount": amount.to_string()})
-        }
-    }
-}
-
-pub(crate) fn body(body: &Body) -> Json {
-    let operations: Json = body.operations.iter().map(operation).collect();
-    json!({"k": number(body.k), "h": number(body.h_us), "dep": base(&body.dep), "ops": operations})
 }
 
 /// The name of a frame, and its fields.

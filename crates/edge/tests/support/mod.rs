@@ -3,7 +3,6 @@
 
 pub(crate) mod draw;
 pub(crate) mod json;
-pub(crate) mod lines;
 pub(crate) mod script;
 
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //! against the same lines. The format is described in `tests/fixtures/transcripts/README.md`.
 
 use super::json;
-use super::lines::{event_line, row, rows_of, told_line};
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
@@ -11,6 +10,7 @@ use tidemark_core::Hlc;
 use tidemark_edge::client::*;
 use tidemark_edge::durable::{Durable, Row};
 use tidemark_edge::frames::*;
+use tidemark_edge::transcript;
 
 /// Of the first gateway's clock; in microseconds since 1970.
 pub(crate) const NOON_US: u64 = 1_790_000_000_000_000;
@@ -95,16 +95,7 @@ impl Script {
     }
 
     fn line_of_disk(&mut self) {
-        let rows = rows_of(&self.disk);
-        let config = config(self.lowers);
-        let mut line = json!({
-            "start": {"disk": rows.iter().map(row).collect::<Json>(), "endpoints": config.endpoints,
-            "seed": json::number(config.seed), "token": json::hex(&config.token)},
-        });
-        if self.lowers {
-            line["start"]["lowers"] = json!(true);
-        }
-        self.line(line);
+        self.line(transcript::start(&self.disk, &config(self.lowers)));
     }
 
     pub(crate) fn lines(&self) -> &str {
@@ -112,7 +103,7 @@ impl Script {
     }
 
     pub(crate) fn event(&mut self, event: Event) {
-        let event_line = event_line(&event);
+        let event_line = transcript::event(&event);
         self.event_as(event, event_line);
     }
 
@@ -127,39 +118,21 @@ impl Script {
 
     /// Notes an effect. Its line.
     fn effect(&mut self, effect: Effect) -> Json {
+        let mut line = transcript::effect(&effect);
         match effect {
-            Effect::Persist { id, rows } => {
-                let lines: Json = rows.iter().map(row).collect();
-                self.writes.push_back((id, rows));
-                json!({"type": "Persist", "id": json::number(id), "rows": lines})
-            }
-            Effect::Connect { endpoint, connection } => {
-                self.asked = Some((endpoint, connection));
-                json!({"type": "Connect", "endpoint": endpoint, "connection": json::number(connection)})
-            }
-            Effect::Send { connection, bytes } => {
+            Effect::Persist { id, rows } => self.writes.push_back((id, rows)),
+            Effect::Connect { endpoint, connection } => self.asked = Some((endpoint, connection)),
+            Effect::Send { bytes, .. } => {
                 let frame = self.gateway.decode(&bytes).expect("it is a frame");
                 let (name, fields) = json::to_gateway(&frame);
                 self.sent.push(frame);
-                json!({
-                    "type": "Send", "connection": json::number(connection), "hex": json::hex(&bytes),
-                    "name": name, "fields": fields,
-                })
+                (line["name"], line["fields"]) = (json!(name), fields);
             }
-            Effect::Close { connection } => {
-                json!({"type": "Close", "connection": json::number(connection)})
-            }
-            Effect::WakeAt { at_us } => {
-                self.wake_at_us = Some(at_us);
-                json!({"type": "WakeAt", "at": json::number(at_us)})
-            }
-            Effect::DrawSecret => json!({"type": "DrawSecret"}),
-            other => {
-                let line = told_line(&other);
-                self.told.push(other);
-                line
-            }
+            Effect::WakeAt { at_us } => self.wake_at_us = Some(at_us),
+            Effect::Close { .. } | Effect::DrawSecret => {}
+            other => self.told.push(other),
         }
+        line
     }
 
     /// Completes all writes, also those that follow from that.
@@ -243,28 +216,12 @@ impl Script {
     pub(crate) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
         let mut transaction = self.client.begin();
         operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
-        self.commit_begun(transaction, operations);
+        self.commit_begun(transaction);
     }
 
-    /// Commits a transaction with elements of lists, and notes their positions.
-    pub(crate) fn commit_list(&mut self, transaction: Transaction) {
+    pub(crate) fn commit_begun(&mut self, transaction: Transaction) {
         self.commits += 1;
-        let id = self.commits;
-        let lines: Json = transaction.operations().iter().map(json::operation).collect();
-        let line = json!({"type": "Commit", "id": json::number(id), "ops": lines});
-        self.event_as(Event::Commit { id, transaction }, line);
-    }
-
-    fn commit_begun(&mut self, transaction: Transaction, operations: &[(&'static str, OperationKind)]) {
-        self.commits += 1;
-        let operation = |(key, kind): &(&'static str, OperationKind)| Operation {
-            key: (*key).into(),
-            kind: kind.clone(),
-        };
-        let lines: Json = operations.iter().map(|one| json::operation(&operation(one))).collect();
-        let id = self.commits;
-        let line = json!({"type": "Commit", "id": json::number(id), "ops": lines});
-        self.event_as(Event::Commit { id, transaction }, line);
+        self.event(Event::Commit { id: self.commits, transaction });
     }
 
     /// Connects to a region that has everything, and goes on until the first tick was taken.
@@ -317,8 +274,7 @@ impl Script {
 
     pub(crate) fn read(&mut self, key: &'static str) -> Option<Value> {
         let value = self.client.read(key.as_bytes());
-        let shown = value.as_ref().map(json::value);
-        self.line(json!({"read": json::hex(key.as_bytes()), "value": shown}));
+        self.line(transcript::read(key.as_bytes(), value.as_ref()));
         value
     }
 

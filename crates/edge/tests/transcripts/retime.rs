@@ -2,6 +2,8 @@
 
 use super::support::script::{NOON_US, Script, base, set};
 use super::{NONE, keep};
+use bytes::Bytes;
+use tidemark_edge::client::Effect;
 use tidemark_edge::frames::*;
 
 #[test]
@@ -86,4 +88,29 @@ fn retime_after_the_time_is_forgotten() {
     script.write();
     ["a", "m"].into_iter().for_each(|key| drop(script.read(key)));
     keep("retime-without-times", &script);
+}
+
+#[test]
+fn retime_covers_more() {
+    let mut script = Script::new(
+        "A client deletes a key, and then others add to it: that stays. It was away for so long that its transaction counts as prepared in the base of now: the deletion covers what was added, and the key has changed.",
+    );
+    script.watch("a");
+    let members =
+        |members: &[&'static str]| Value::Set(members.iter().map(|one| Bytes::from(*one)).collect());
+    script.open(base(&[10, 20, 30]), NONE, &[(0, members(&["x"]))]);
+    script.commit(&[("a", OperationKind::Delete)]);
+    script.write();
+    script.tick(base(&[10, 20, 40]), NONE, &[(0, members(&["x", "y"]))]);
+    script.write();
+    assert_eq!(script.read("a"), Some(members(&["y"])));
+    script.away(3_600_000_000);
+    script.tick(base(&[3_600_000_000; 3]), NONE, &[(0, members(&["x", "y"]))]);
+    script.write();
+    script.down(ToClient::Retime { k: 1 });
+    script.told.clear();
+    script.write();
+    assert!(script.told.contains(&Effect::Changed { keys: vec!["a".into()] }), "{:?}", script.told);
+    assert_eq!(script.read("a"), Some(Value::Absent));
+    keep("retime-covers-more", &script);
 }

@@ -291,7 +291,9 @@ impl<'a> Cluster<'a> {
         self.judge_survivors();
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
+        let transcript = self.edge.and_then(|edge| edge.into_transcript());
         let outcome = RunOutcome {
+            transcript,
             seed: self.plan.seed,
             digest,
             history: self.history,

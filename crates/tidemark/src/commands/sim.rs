@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
-use std::ops::Range;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
 use tidemark_protocols::{NAMES, variants};
 use tidemark_sim::{Campaign, Faults, Options, Placed, Progress, Summary};
-use tidemark_simulators::simulator;
+use tidemark_simulators::{Simulator, simulator};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,6 +90,10 @@ pub(crate) struct Sim {
     /// Have edge clients edit lists, too.
     #[arg(long)]
     lists: bool,
+    /// Write what edge clients are told and do to the standard output, as lines of JSON: clients in other languages are
+    /// compared with them.
+    #[arg(long, requires = "edge", conflicts_with_all = ["jobs", "json", "svg", "history"])]
+    edge_transcripts: bool,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -163,6 +167,9 @@ impl Sim {
             ..Campaign::new(options, self.seeds.clone())
         };
         simulator.validate(&what.options).map_err(crate::Usage)?;
+        if self.edge_transcripts {
+            return transcribe(simulator, &what);
+        }
         let mut shown = Shown::new(&what.seeds);
         let begin = Instant::now();
         let summary = simulator.campaign(&what, &mut |progress| shown.update(progress));
@@ -183,6 +190,21 @@ impl Sim {
         }
         Ok(ExitCode::from(u8::from(summary.violations > 0)))
     }
+}
+
+/// Writes transcripts of edge clients until nobody reads them, or a schedule violates something.
+fn transcribe(simulator: Simulator, what: &Campaign) -> anyhow::Result<ExitCode> {
+    let (mut out, mut failed) = (std::io::stdout().lock(), None);
+    simulator.transcribe(&what.options, what.seeds.clone(), &mut |outcome| {
+        if let Err(error) = out.write_all(outcome.transcript.as_deref().unwrap_or_default().as_bytes()) {
+            failed = Some(anyhow::Error::new(error).context("cannot write the transcript"));
+        } else if !outcome.ok() && !what.keep_going {
+            failed =
+                Some(anyhow::anyhow!("the schedule of seed {} violates {}", outcome.seed, outcome.verdict()));
+        }
+        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    failed.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 fn protocols() -> PossibleValuesParser {

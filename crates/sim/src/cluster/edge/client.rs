@@ -16,6 +16,7 @@ use tidemark_edge::client::{Client as Core, Config, Effect, Event, Report};
 use tidemark_edge::durable::{Durable, Row};
 use tidemark_edge::frames::{Base, Secret};
 use tidemark_edge::gateway::ConnectionId;
+use tidemark_edge::transcript;
 
 /// What the history calls the session of the first client; after it has lost its disk it is another session.
 const FIRST: u64 = 900_000;
@@ -118,6 +119,7 @@ impl Cluster<'_> {
     pub(super) fn edge_starts(&mut self, number: usize, life: u64) {
         let now = self.now;
         let (timing, lowers) = (timing(self.plan), lowers(self.plan, number));
+        let transcribes = self.edge_transcribes();
         let client = &mut self.edge().clients[number];
         if client.dead || client.life != life || client.core.is_some() || now < client.starts_at {
             return;
@@ -125,8 +127,11 @@ impl Cluster<'_> {
         client.life += 1;
         let (endpoints, seed) = (client.endpoints.len(), client.life);
         let config = Config { endpoints, seed, token: Bytes::new(), lowers, timing };
+        let start = transcribes.then(|| transcript::start(&client.disk, &config));
         client.core = Some(Core::new(client.disk.clone(), config));
-        for key in client.watched.clone() {
+        let watched = client.watched.clone();
+        start.into_iter().for_each(|line| self.edge_writes_down(number, line));
+        for key in watched {
             self.edge_tell(number, Event::Watch { key: key.0 });
         }
         self.edge_tell(number, Event::Start);
@@ -265,8 +270,13 @@ impl Cluster<'_> {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             let now = self.now;
+            let said = self.edge_transcribes().then(|| transcript::event(&event));
             let Some(core) = &mut self.edge().clients[number].core else { return };
-            for effect in core.handle(now, event) {
+            let effects = core.handle(now, event);
+            if let Some(said) = said {
+                self.edge_notes(number, &said, &effects);
+            }
+            for effect in effects {
                 self.edge_carries_out(number, effect, &mut events);
             }
         }

@@ -10,6 +10,7 @@ mod judge;
 mod lost;
 mod operations;
 mod record;
+mod transcript;
 
 use super::{Cluster, Event};
 use crate::plan::{EdgeAct, EdgePlan};
@@ -73,6 +74,8 @@ pub(super) struct Edge<'a> {
     records: Records,
     /// Counts draws that are no part of the plan.
     draws: u64,
+    /// What clients are told and do, if it is written down.
+    transcript: Option<String>,
 }
 
 impl<'a> Edge<'a> {
@@ -84,7 +87,12 @@ impl<'a> Edge<'a> {
             connections: 0,
             records: Records::default(),
             draws: 0,
+            transcript: None,
         }
+    }
+
+    pub(super) fn into_transcript(self) -> Option<String> {
+        self.transcript
     }
 }
 

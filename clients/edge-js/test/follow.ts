@@ -1,0 +1,29 @@
+// Plays what the simulator's edge clients are told, as `tidemark sim --edge-transcripts` writes it, and compares what they do. Ends with 1 at the first difference.
+
+import { createInterface } from "node:readline";
+import { Player } from "./player.js";
+
+let about = "";
+let schedules = 0;
+let steps = 0;
+const clients = new Map<number, Player>();
+for await (const text of createInterface({ input: process.stdin })) {
+  const line = JSON.parse(text);
+  if (line.about) {
+    about = line.about;
+    schedules++;
+    clients.clear();
+  } else if (line.start) {
+    clients.set(line.client, new Player(line.start));
+  } else {
+    steps++;
+    try {
+      clients.get(line.client)!.play(line);
+    } catch (error) {
+      console.error(`${about}, client ${line.client}, line ${steps}: ${(error as Error).message}`);
+      process.exit(1);
+    }
+  }
+}
+console.log(`${schedules} schedules, ${steps} steps: the same`);
+process.exit(schedules > 0 && steps > 0 ? 0 : 1);
