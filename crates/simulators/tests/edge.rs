@@ -125,6 +125,13 @@ fn a_transaction_that_two_regions_gave_new_times_is_counted_and_not_judged() {
     assert_eq!((summary.violations, summary.stats.edge_copied), (0, 1), "{:?}", summary.stats);
 }
 
+/// A session read what was stable where one server was starting again, and the other one was killed soon after: nobody but the session knew how
+/// much of the region that was then lost had been shown.
+#[test]
+fn a_region_may_forget_what_was_shown_while_a_server_was_down() {
+    cleared("tidemark", Options { exclusions: true, edge: 2, ops: 30, ..two() }, 50079714..50079715);
+}
+
 /// Rules of clients and of regions that schedules show to be needed, with the seeds among which one violates something. One seed: a search
 /// found it; when schedules are drawn in another way, search again.
 fn mutants() -> Vec<(Rule, Options, Range<u64>)> {

@@ -36,13 +36,12 @@ impl Cluster<'_> {
         self.operator.lost() == Some(dc)
     }
 
-    /// Whether all processes of a data centre have ended since then. What is stable elsewhere they are told by heartbeats, and forget: if
-    /// nobody else knows it, only sessions do, and they are refused (docs/tidemark-protocol.md).
+    /// Whether no server of a data centre has run since then without an end. What is stable elsewhere they are told by heartbeats, and
+    /// forget: if nobody else knows it, only sessions do, and they are refused (docs/tidemark-protocol.md).
     fn may_have_forgotten(&self, dc: DcId, since: Option<Micros>) -> bool {
-        let mut all = self.processes.iter().filter(|process| process.dc == dc);
-        all.all(|process| {
-            process.ended_at.is_some_and(|ended_at| since.is_some_and(|since| since <= ended_at))
-        })
+        let of_it = self.processes.iter().filter(|process| process.dc == dc);
+        let mut servers = of_it.filter(|process| !process.partitions.is_empty());
+        servers.all(|process| process.node.is_none() || since.is_some_and(|since| since <= process.began_at))
     }
 
     /// Once a data centre was lost, the checker is not asked whether all converges: the survivors have to return the same, and nothing

@@ -100,8 +100,8 @@ pub(super) struct Process {
     pub(super) mute: u32,
     /// It does not hear other members of its group.
     pub(super) deaf: u32,
-    /// When it ended last, if it ever has.
-    pub(super) ended_at: Option<Micros>,
+    /// When it began last.
+    pub(super) began_at: Micros,
     /// It must not start now: a fault keeps it down.
     pub(super) kept_down: u32,
     /// What everything to and from it takes longer.
@@ -138,7 +138,7 @@ impl Process {
             serves: None,
             mute: 0,
             deaf: 0,
-            ended_at: None,
+            began_at: 0,
             kept_down: 0,
             slow_us: 0,
             lag_us: 0,
@@ -192,6 +192,7 @@ impl Cluster<'_> {
             return;
         }
         process.boots += 1;
+        process.began_at = self.now;
         let (plan, again) = (self.plan, process.boots > 1);
         let config = Config {
             cluster,
@@ -278,7 +279,6 @@ impl Cluster<'_> {
     /// The process is there no more.
     pub(super) fn ends(&mut self, at: usize, ending: Ending) {
         self.note_counters(at);
-        self.processes[at].ended_at = Some(self.now);
         self.processes[at].forget();
         self.stats.crashes += 1;
         self.shown[at].clear();

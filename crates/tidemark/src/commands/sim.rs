@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -194,17 +194,18 @@ impl Sim {
 
 /// Writes transcripts of edge clients until nobody reads them, or a schedule violates something.
 fn transcribe(simulator: Simulator, what: &Campaign) -> anyhow::Result<ExitCode> {
-    let (mut out, mut failed) = (std::io::stdout().lock(), None);
+    let (mut out, mut end) = (std::io::stdout().lock(), Ok(ExitCode::SUCCESS));
     simulator.transcribe(&what.options, what.seeds.clone(), &mut |outcome| {
-        if let Err(error) = out.write_all(outcome.transcript.as_deref().unwrap_or_default().as_bytes()) {
-            failed = Some(anyhow::Error::new(error).context("cannot write the transcript"));
-        } else if !outcome.ok() && !what.keep_going {
-            failed =
-                Some(anyhow::anyhow!("the schedule of seed {} violates {}", outcome.seed, outcome.verdict()));
+        let (seed, verdict) = (outcome.seed, outcome.verdict());
+        match out.write_all(outcome.transcript.as_deref().unwrap_or_default().as_bytes()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return ControlFlow::Break(()),
+            Err(error) => end = Err(anyhow::Error::new(error).context("cannot write the transcript")),
+            Ok(()) if !outcome.ok() => end = Err(anyhow::anyhow!("seed {seed} violates {verdict}")),
+            Ok(()) => {}
         }
-        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if end.is_ok() || what.keep_going { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    failed.map_or(Ok(ExitCode::SUCCESS), Err)
+    end
 }
 
 fn protocols() -> PossibleValuesParser {

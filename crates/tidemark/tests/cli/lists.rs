@@ -142,6 +142,28 @@ fn each_guarantee_has_its_own_verdict() {
 }
 
 #[test]
+fn transcripts_of_edge_clients_are_lines_of_json() {
+    let sim =
+        ["sim", "--dcs", "2", "--partitions", "2", "--ops", "20", "--seeds", "5..7", "--edge-transcripts"];
+    let written = tidemark(&[&sim[..], &["--edge", "2"]].concat());
+    assert!(written.status.success(), "{}", said(&written));
+    let text = String::from_utf8(written.stdout).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let about: Vec<_> = lines.iter().filter_map(|line| line["about"].as_str()).collect();
+    assert_eq!(about, ["seed 5", "seed 6"]);
+    for client in [0, 1] {
+        let of = |name: &str| {
+            lines.iter().filter(|line| line["client"] == client && line.get(name).is_some()).count()
+        };
+        assert!(of("start") >= 2 && of("effects") > 20 && of("read") > 20, "{client}: {}", of("effects"));
+    }
+    let alone = tidemark(&sim);
+    assert_eq!(alone.status.code(), Some(2), "{}", said(&alone));
+    assert!(said(&alone).contains("--edge"), "{}", said(&alone));
+}
+
+#[test]
 fn a_simulated_violation_is_drawn() {
     let dir = tempfile::TempDir::new().unwrap();
     let svg = dir.path().join("violation.svg");
