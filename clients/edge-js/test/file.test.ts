@@ -8,6 +8,8 @@ import test, { type TestContext } from "node:test";
 import { type Durable, type Meta, type Step, freshMeta } from "../src/core/client.js";
 import { encodeBody } from "../src/core/frames.js";
 import { chain } from "../src/core/log.js";
+import { WebSocket } from "ws";
+import { open } from "../src/index.js";
 import { FileStore } from "../src/store/file.js";
 import { MemoryStore } from "../src/store/memory.js";
 
@@ -41,18 +43,18 @@ function plain(durable: unknown): unknown {
   return JSON.parse(JSON.stringify(durable ?? null, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value)));
 }
 
-test("a crash at every byte of the file leaves what was confirmed before", (t) => {
+test("a crash at every byte of the file leaves what was confirmed before", async (t) => {
   const path = place(t);
   const store = new FileStore(path);
   const memory = new MemoryStore();
   // The size of the file after each step, and what it says then.
   const states = [{ size: 8, state: undefined as unknown }];
   for (const step of steps(6)) {
-    store.apply(step);
+    await store.apply(step);
     memory.apply(step);
     states.push({ size: statSync(path).size, state: plain(memory.load()) });
   }
-  store.close();
+  await store.close();
   const bytes = readFileSync(path);
   for (let length = 0; length <= bytes.length; length++) {
     writeFileSync(path, bytes.subarray(0, length));
@@ -60,20 +62,20 @@ test("a crash at every byte of the file leaves what was confirmed before", (t) =
     const expected = states.filter(({ size }) => size <= length).at(-1)?.state;
     assert.deepEqual(plain(torn.load()), expected ?? null, `at byte ${length}`);
     // It goes on from there.
-    torn.apply({ type: "replace", meta: freshMeta("t".repeat(32), 1), rows: [] });
-    torn.close();
+    await torn.apply({ type: "replace", meta: freshMeta("t".repeat(32), 1), rows: [] });
+    await torn.close();
     const again = new FileStore(path);
     assert.equal((again.load() as Durable).meta.secret, "t".repeat(32));
-    again.close();
+    await again.close();
   }
   console.log(`${bytes.length + 1} lengths`);
 });
 
-test("a changed byte before the last record is an error, not a silent loss", (t) => {
+test("a changed byte before the last record is an error, not a silent loss", async (t) => {
   const path = place(t);
   const store = new FileStore(path);
-  for (const step of steps(3)) store.apply(step);
-  store.close();
+  for (const step of steps(3)) await store.apply(step);
+  await store.close();
   const bytes = readFileSync(path);
   bytes[8 + 8 + 10] ^= 1;
   writeFileSync(path, bytes);
@@ -82,31 +84,62 @@ test("a changed byte before the last record is an error, not a silent loss", (t)
   assert.throws(() => new FileStore(path), /not the file/);
 });
 
-test("compaction keeps the state and bounds the file", (t) => {
+test("compaction keeps the state and bounds the file", async (t) => {
   const path = place(t);
   const store = new FileStore(path, { compactAbove: 1000 });
   const memory = new MemoryStore();
   let greatest = 0;
   for (const step of steps(600)) {
-    store.apply(step);
+    await store.apply(step);
     memory.apply(step);
     greatest = Math.max(greatest, statSync(path).size);
   }
   assert.deepEqual(plain(store.load()), plain(memory.load()));
-  store.close();
+  await store.close();
   const again = new FileStore(path);
   assert.deepEqual(plain(again.load()), plain(memory.load()));
-  again.close();
+  await again.close();
   assert.ok(greatest < 3000, `${greatest} bytes`);
 });
 
-test("one process at a time", (t) => {
+/** How many records a file has. */
+function records(path: string): number {
+  const bytes = readFileSync(path);
+  let count = 0;
+  for (let at = 8; at < bytes.length; at += 8 + bytes.readUInt32BE(at)) count++;
+  return count;
+}
+
+test("nothing waits for the disk, and what is committed meanwhile is one record", async (t) => {
+  const path = place(t);
+  const options = { name: "n", endpoints: ["ws://127.0.0.1:1/edge"], k: 1, WebSocket, tabs: false } as const;
+  const db = await open({ ...options, store: new FileStore(path) });
+  const before = records(path);
+  const commits = Array.from({ length: 100 }, () => db.tx((t) => t.add(db.counter("visits"), 1)));
+  let durable = 0;
+  for (const commit of commits) void commit.durable.then(() => durable++);
+  assert.equal(durable, 0, "it is written later");
+  assert.deepEqual(await Promise.all(commits.map((commit) => commit.durable)), commits.map((_, i) => i + 1));
+  assert.ok(records(path) <= before + 2, `${records(path)} records, ${before} before`);
+  // It is closed while it writes.
+  const last = db.tx((t) => t.add(db.counter("visits"), 1));
+  await db.close();
+  assert.equal(await last.durable, 101);
+  const again = new FileStore(path);
+  assert.equal((again.load() as Durable).rows.length, 101);
+  await assert.rejects(async () => {
+    await again.close();
+    await again.apply({ type: "rows", rows: [] });
+  }, /is closed/);
+});
+
+test("one process at a time", async (t) => {
   const path = place(t);
   const store = new FileStore(path);
   assert.throws(() => new FileStore(path), /in use/);
-  store.close();
-  store.close();
+  await store.close();
+  await store.close();
   // A process that is gone has left its lock.
   writeFileSync(`${path}.lock`, "999999999");
-  new FileStore(path).close();
+  await new FileStore(path).close();
 });

@@ -1,17 +1,20 @@
-// A file of records, for Node. A record is appended and synced before `apply` returns.
+// A file of records, for Node. A step is durable when its record is appended and synced. Nothing waits for that: what is committed meanwhile is one step.
 //
 // Record: length of the payload (u32, big-endian), CRC-32 of the payload (u32), payload. The first one says everything (`replace`), and so does the
 // only one after a compaction, which writes a new file beside the old one and renames it.
 // Recovery: the last record may be torn, and is cut off. A bad record before others is an error: that is no torn write.
 
-import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fdatasync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { promisify } from "node:util";
 import { fromArray, toArray } from "../core/bytes.js";
 import type { Durable, Meta, Step } from "../core/client.js";
 import { Reader, Writer } from "../core/codec.js";
 import type { Row } from "../core/log.js";
 import { MemoryStore } from "./memory.js";
 import type { Store } from "./store.js";
+
+const sync = promisify(fdatasync);
 
 const MAGIC = "tmedge1\n";
 const ROWS = 1;
@@ -32,6 +35,9 @@ export class FileStore implements Store {
   /** Size after the last compaction. */
   #compacted = 0;
   #broken: unknown;
+  /** The step that is being written. */
+  #writing: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
   onLost: (() => void) | undefined;
 
   constructor(path: string, options: FileOptions = {}) {
@@ -44,8 +50,11 @@ export class FileStore implements Store {
       for (const step of steps) this.#state.apply(step);
       this.#file = openSync(path, size === 0 ? "w" : "r+");
       this.#size = size;
-      if (size === 0) this.#write(toArray(MAGIC));
-      else if (size < old.length) {
+      if (size === 0) {
+        this.#append(toArray(MAGIC));
+        fsyncSync(this.#file);
+        this.#size = MAGIC.length;
+      } else if (size < old.length) {
         ftruncateSync(this.#file, size);
         fsyncSync(this.#file);
       }
@@ -60,25 +69,35 @@ export class FileStore implements Store {
     return this.#state.load();
   }
 
-  apply(step: Step): undefined {
+  apply(step: Step): Promise<void> {
+    this.#writing = this.#apply(step);
+    return this.#writing;
+  }
+
+  async #apply(step: Step): Promise<void> {
     if (this.#broken) throw this.#broken;
-    this.#write(record(step));
+    await this.#write(record(step));
     // Values are not kept here.
     this.#state.apply(step.type === "base" ? { type: "base", meta: step.meta } : step);
     if (step.type !== "rows" && this.#size > this.#compactAbove && this.#size > 4 * this.#compacted) this.#compact();
   }
 
-  close(): void {
-    if (this.#broken === "closed") return;
-    this.#broken = "closed";
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#broken ??= new Error(`${this.#path} is closed`);
+    await this.#writing?.catch(() => undefined);
     closeSync(this.#file);
     unlock(this.#path);
   }
 
-  #write(bytes: Uint8Array): void {
+  async #write(bytes: Uint8Array): Promise<void> {
     try {
-      for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, this.#size + at);
-      fsyncSync(this.#file);
+      this.#append(bytes);
+      await sync(this.#file);
     } catch (error) {
       // Nothing has changed, if that can be had: else this file is not written any more.
       try {
@@ -90,6 +109,10 @@ export class FileStore implements Store {
       throw error;
     }
     this.#size += bytes.length;
+  }
+
+  #append(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, this.#size + at);
   }
 
   #compact(): void {
