@@ -14,7 +14,7 @@ fn shared() -> Region {
         region.open(id, "a");
     }
     hear(&mut region, 10_000_000, [0, 1_000_000]);
-    assert_eq!([said(&mut region, 2), said(&mut region, 3)], [[]; 2]);
+    assert_eq!([said(&mut region, 2), said(&mut region, 3)], [[0; 0]; 2]);
     region
 }
 
