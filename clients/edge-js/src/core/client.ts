@@ -849,7 +849,7 @@ export class Client {
    * Rule 12, for an entry and all that follow: times that regions still remember, and that grow; bases that regions still read. With a later time an
    * entry loses what the client has seen overwritten: it would win again.
    */
-  #renewed(entries: readonly Entry[], connection: number): Renewed[] {
+  #withNewTimes(entries: readonly Entry[], connection: number): Renewed[] {
     const oldest = this.#oldest();
     const { base } = this.#meta;
     let last = 0;
@@ -865,7 +865,7 @@ export class Client {
   }
 
   /** They are durable. */
-  #renew(entries: readonly Entry[], renewed: readonly Renewed[]): void {
+  #onNewTimes(entries: readonly Entry[], renewed: readonly Renewed[]): void {
     const keys = [...keysOf(entries)];
     const values = keys.map((key) => this.#valueOf(key, []));
     for (const [i, entry] of entries.entries()) Object.assign(entry, renewed[i]);
@@ -903,7 +903,7 @@ export class Client {
     link.next = Math.min(link.next, k);
     link.behinds = 0;
     const entries = this.#log.entries.slice(k - this.#log.first).filter((entry) => !this.#waiting.includes(entry));
-    const renewed = this.#renewed(entries, link.number);
+    const renewed = this.#withNewTimes(entries, link.number);
     let last = renewed.at(-1)!.h;
     for (const entry of this.#waiting) last = entry.h = Math.max(entry.h, last + 1);
     this.#lastH = Math.max(this.#lastH, last);
@@ -981,7 +981,7 @@ export class Client {
     if (!done) throw new Error("persisted without a step");
     for (const entry of done.entries) entry.durable = !this.#persisting.some(({ entries }) => entries.includes(entry));
     if (done.kind === "commit") this.#committed(done.entries);
-    if (done.renewed) this.#renew(done.entries, done.renewed);
+    if (done.renewed) this.#onNewTimes(done.entries, done.renewed);
     if (done.step.type === "base") {
       this.#onSaved(done.step.values!);
       this.#applyTick(done.link!, done.tick!, done.step.meta);
