@@ -168,21 +168,20 @@ export class Player {
     }
   }
 
-  play(line: Json): void {
-    if (this.#full) return;
+  /** false: it was not compared. */
+  play(line: Json): boolean {
+    if (line.event?.type === "PersistFailed" && this.#writes.size > 1) this.#full = true;
+    if (this.#full) return false;
     if (line.read !== undefined) {
       assert.deepEqual(readOf(this.#client.read(bin(line.read)).value), line.value, `read ${line.read}`);
-      return;
+      return true;
     }
     const { type, id } = line.event;
-    if (type === "PersistFailed" && this.#writes.size > 1) {
-      this.#full = true;
-      return;
-    }
     if (type === "PersistFailed" || type === "Persisted") this.#writes.delete(id);
     for (const effect of line.effects) if (effect.type === "Persist") (effect.rows.every(({ row }: Json) => row === "Regions") ? this.#foreign : this.#writes).add(effect.id);
     this.#event(Number(line.now), line.event);
     assert.deepEqual(this.#effects(), line.effects.flatMap(theirs), JSON.stringify(line.event));
+    return true;
   }
 
   #event(now: number, event: Json): void {
