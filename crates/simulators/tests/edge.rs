@@ -130,6 +130,8 @@ fn a_transaction_that_two_regions_gave_new_times_is_counted_and_not_judged() {
 #[test]
 fn a_region_may_forget_what_was_shown_while_a_server_was_down() {
     cleared("tidemark", Options { exclusions: true, edge: 2, ops: 30, ..two() }, 50079714..50079715);
+    let three = Options { exclusions: true, edge: 2, ops: 40, ..three() };
+    cleared("tidemark", three, 60599956..60599957);
 }
 
 /// Rules of clients and of regions that schedules show to be needed, with the seeds among which one violates something. One seed: a search
