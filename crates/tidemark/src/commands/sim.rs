@@ -199,7 +199,10 @@ fn transcribe(simulator: Simulator, what: &Campaign) -> anyhow::Result<ExitCode>
         let (seed, verdict) = (outcome.seed, outcome.verdict());
         match out.write_all(outcome.transcript.as_deref().unwrap_or_default().as_bytes()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return ControlFlow::Break(()),
-            Err(error) => end = Err(anyhow::Error::new(error).context("cannot write the transcript")),
+            Err(error) => {
+                end = Err(anyhow::Error::new(error).context("cannot write the transcript"));
+                return ControlFlow::Break(());
+            }
             Ok(()) if !outcome.ok() => end = Err(anyhow::anyhow!("seed {seed} violates {verdict}")),
             Ok(()) => {}
         }
