@@ -20,12 +20,13 @@ mod isolation;
 mod opening;
 mod transfers;
 
-use crate::frames::{Base, ToClient, Value};
+use crate::frames::{Base, ToClient, Value, Written};
+use crate::rule::TIES_ARE_TOLD;
 use bytes::Bytes;
 use channel::Channel;
 use connection::Connection;
 use std::collections::BTreeMap;
-use tidemark_core::{Acceptance, ClientId, EdgeTransaction, Failure, Guard};
+use tidemark_core::{Acceptance, ClientId, EdgeTransaction, Failure, Guard, Stamp};
 
 /// Names a connection, as its driver does.
 pub type ConnectionId = u64;
@@ -69,6 +70,23 @@ pub enum Ask {
     Accept(Box<EdgeTransaction>),
 }
 
+/// Bytes, and the version that wrote them; the stamp of zeros: it is not known any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamped {
+    /// The version.
+    pub by: Stamp,
+    /// What it wrote.
+    pub bytes: Bytes,
+}
+
+impl Stamped {
+    /// As a client is told it.
+    fn told(&self, client: ClientId) -> Written {
+        let at_us = if TIES_ARE_TOLD.kept() { client.told(self.by) } else { self.by.ts.micros() };
+        Written { at_us, bytes: self.bytes.clone() }
+    }
+}
+
 /// What the region answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -79,7 +97,7 @@ pub enum Answer {
     /// Those that may differ; all may, if none are given.
     Changed(Option<Vec<Bytes>>),
     /// In the order of the keys.
-    Values(Vec<Value>),
+    Values(Vec<Value<Stamped>>),
     /// See [`Ask::Accept`].
     Accepted(Acceptance),
     /// It cannot be said.

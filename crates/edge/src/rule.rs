@@ -1,4 +1,4 @@
-//! The rules that the client's safety rests on, so that tests can switch them off and see that somebody notices. The numbers are
+//! The rules that the safety of clients rests on, so that tests can switch them off and see that somebody notices. The numbers are
 //! those of the module [`client`](crate::client).
 
 use tidemark_core::Rule;
@@ -15,5 +15,6 @@ tidemark_core::rules! {
     BASE_BEFORE_PRUNING, // 8: the log loses what the base on disk contains, and not before
     TICKS_ARE_WHOLE, // 8: all of a tick is visible or nothing
     FORKS_RENEW, // 11: who is forked goes on under a new name
+    TIES_ARE_TOLD, // of writes in one microsecond gateways say which has won
     AUTHORS_DIFFER, // no two processes put elements of lists at one position
 }

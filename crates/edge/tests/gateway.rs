@@ -5,7 +5,7 @@ mod isolation;
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use tidemark_core::{Acceptance, Guard, Hlc};
+use tidemark_core::{Acceptance, ClientId, DcId, EdgeTransaction, Guard, Hlc, Stamp, Vector};
 use tidemark_edge::frames::*;
 use tidemark_edge::gateway::*;
 
@@ -15,7 +15,7 @@ const NOON_US: u64 = 1_790_000_000_000_000;
 struct Region {
     gateway: Gateway,
     now_us: u64,
-    values: BTreeMap<Bytes, Value>,
+    values: BTreeMap<Bytes, Value<Stamped>>,
     /// Keys that were written since the last base.
     changed: Vec<Bytes>,
     clients: BTreeMap<ConnectionId, ClientLink>,
@@ -140,8 +140,11 @@ impl Region {
     }
 
     fn write(&mut self, key: &'static str, text: &'static str) {
-        let written = Written { at_us: self.now_us, bytes: text.into() };
-        self.values.insert(key.into(), Value::String(written));
+        self.write_by(key, text, Stamp::new(Hlc::at(self.now_us), DcId(0)));
+    }
+
+    fn write_by(&mut self, key: &'static str, text: &'static str, by: Stamp) {
+        self.values.insert(key.into(), Value::String(Stamped { by, bytes: text.into() }));
         self.changed.push(key.into());
     }
 
@@ -227,6 +230,52 @@ fn a_key_that_is_watched_later_is_read_and_one_that_is_given_up_is_not() {
     // Somebody may watch it again, under another reference.
     region.watch(2, 1, "a");
     assert!(matches!(&region.told(2)[..], [.., ToClient::Value { reference: 1, .. }]));
+}
+
+/// Seed 60526620: the base was ahead of the clocks of two clients, and both gave their transactions the microsecond after it. One showed its
+/// own write, which had lost, beside the rest of what had won.
+#[test]
+fn of_writes_at_one_microsecond_each_client_is_told_the_time_that_says_whether_its_own_has_lost() {
+    let clients = [1, 2, 3].map(|id| ClientId(Secret([id; 32]).cid()));
+    let at = Hlc::at(NOON_US + 7);
+    let by_client = |client: ClientId| EdgeTransaction {
+        client,
+        k: 1,
+        h: at,
+        dep: Vector::default(),
+        before: [0; 32],
+        digest: [9; 32],
+        new: true,
+        updates: Vec::new(),
+    };
+    let own = clients.map(|client| by_client(client).stamp());
+    let by_redis = [at, at.next()].map(|ts| Stamp::new(ts, DcId(0)));
+    for winner in own.into_iter().chain(by_redis) {
+        let mut region = Region::new();
+        region.open(1, "k");
+        region.open(2, "other");
+        region.now_us += 200_000;
+        region.write_by("k", "v", winner);
+        region.pass(200_000);
+        // The first is told of a change, the next watches the key later, and the last opens with it.
+        region.watch(2, 1, "k");
+        region.greet(3, Base(Vec::new()));
+        region.watch(3, 0, "k");
+        region.send(3, &ToGateway::Sync);
+        for (id, own) in (1..).zip(own) {
+            let told_us = match region.told(id).pop() {
+                Some(ToClient::Tick(Tick { updates, .. })) => match &updates[..] {
+                    [Update { change: Change::Whole(Value::String(written)), .. }] => written.at_us,
+                    other => panic!("{other:?}"),
+                },
+                Some(ToClient::Value { value: Value::String(written), .. }) => written.at_us,
+                other => panic!("{other:?}"),
+            };
+            let has_lost = winner > own;
+            assert_eq!(told_us, at.micros() + u64::from(has_lost), "{id} {winner}");
+        }
+    }
+    assert!(own[0] != own[1] && own[1] != own[2], "one of each two loses");
 }
 
 /// The last client of a K leaves while the gateway reads for it, and another comes: the answer is of another reading.

@@ -72,7 +72,7 @@ fn error_of(outcome: &Outcome) -> Option<String> {
 /// What a key is that was looked at, by deadlines at the time `now`; none if it was not [looked at](super::apart::Looked).
 pub fn shown(found: &Found, now: Hlc) -> Option<Shown> {
     let state = Looked::decode(found)?.state();
-    let at = |kind, name: &[u8]| state.hot(kind, name).and_then(Cell::assigned_at).map_or(0, Hlc::micros);
+    let by = |kind, name: &[u8]| state.hot(kind, name).and_then(Cell::assigned_by).unwrap_or_default();
     let Some(plain) = state.shown().filter(|_| !state.is_expired(now)) else { return Some(Shown::Absent) };
     let kind = plain.kind();
     let mut all = Vec::new();
@@ -87,11 +87,11 @@ pub fn shown(found: &Found, now: Hlc) -> Option<Shown> {
         _ => Bytes::new(),
     };
     let written = |all: Vec<(Bytes, Datum)>| {
-        all.into_iter().map(|(name, datum)| (name.clone(), at(kind, &name), bytes(datum))).collect()
+        all.into_iter().map(|(name, datum)| (name.clone(), by(kind, &name), bytes(datum))).collect()
     };
     Some(match kind {
         Kind::String => {
-            all.pop().map_or(Shown::Absent, |(name, datum)| Shown::String(at(kind, &name), bytes(datum)))
+            all.pop().map_or(Shown::Absent, |(name, datum)| Shown::String(by(kind, &name), bytes(datum)))
         }
         Kind::Hash => Shown::Map(written(all)),
         Kind::List => Shown::List(written(all)),

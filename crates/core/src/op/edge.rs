@@ -9,6 +9,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClientId(pub [u8; 16]);
 
+impl ClientId {
+    /// When a version was written, in whole microseconds as this client is told it: more than the `h` of a transaction of its own exactly
+    /// if the version is above what that transaction writes, but for one in 65,536 of those of one `h` that two clients wrote. 0 for the
+    /// stamp of zeros.
+    pub fn told(&self, version: Stamp) -> Micros {
+        let at_us = version.ts.micros();
+        // Above all that this client may write at that microsecond.
+        let own = Stamp { ts: Hlc::at(at_us), origin: DcId::EDGE, seq: seq(self, &[u8::MAX; 32]) };
+        if version > own { at_us + 1 } else { at_us }
+    }
+}
+
+/// The last part of the stamp of a client's transaction. The name comes first: so it is known which of two clients wins of writes at
+/// one time. Two copies of a client's disk have one name, and other digests.
+fn seq(client: &ClientId, digest: &Digest) -> u32 {
+    u32::from_be_bytes([client.0[0], client.0[1], digest[0], digest[1]])
+}
+
 /// Says of all transactions of a client up to one what they are.
 pub type Digest = [u8; 32];
 
@@ -54,8 +72,7 @@ impl EdgeTransaction {
 
     /// The stamp of its versions, the same in every region that accepts it.
     pub fn stamp(&self) -> Stamp {
-        let seq = |bytes: &[u8]| bytes.iter().take(4).fold(0, |all, byte| all << 8 | u32::from(*byte));
-        Stamp { ts: self.h, origin: DcId::EDGE, seq: seq(&self.digest) ^ seq(&self.client.0) }
+        Stamp { ts: self.h, origin: DcId::EDGE, seq: seq(&self.client, &self.digest) }
     }
 
     /// The key that holds how far the client's transactions were accepted.
@@ -112,19 +129,20 @@ pub enum Acceptance {
     Retime,
 }
 
-/// A key as clients at the edge see it. Times are in microseconds since 1970; 0: it was so long ago that it is not known any more.
+/// A key as clients at the edge see it. Stamps are those of the versions that wrote it; zeros: it was so long ago that it is not known any
+/// more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// There is none.
     Absent,
-    /// A string, and when it was written.
-    String(Micros, Bytes),
-    /// The fields of a hash, each with when it was written.
-    Map(Vec<(Bytes, Micros, Bytes)>),
+    /// A string, and the version that wrote it.
+    String(Stamp, Bytes),
+    /// The fields of a hash, each with the version that wrote it.
+    Map(Vec<(Bytes, Stamp, Bytes)>),
     /// The members of a set.
     Set(Vec<Bytes>),
-    /// The elements of a list by position, each with when it was written.
-    List(Vec<(Bytes, Micros, Bytes)>),
+    /// The elements of a list by position, each with the version that wrote it.
+    List(Vec<(Bytes, Stamp, Bytes)>),
     /// It is of another type, of this name.
     Other(&'static str),
 }
@@ -140,21 +158,41 @@ mod tests {
         assert_eq!([None, Some(&b"x"[..]), Some(&[0; 39])].map(Guard::decode), [Guard::default(); 3]);
     }
 
-    #[test]
-    fn transactions_of_one_time_have_stamps_of_their_own() {
-        let of = |client, digest| EdgeTransaction {
+    fn of(client: u8, digest: u8) -> EdgeTransaction {
+        EdgeTransaction {
             client: ClientId([client; 16]),
             k: 1,
-            h: Hlc(5),
+            h: Hlc::at(5),
             dep: Vector::default(),
             before: [0; 32],
             digest: [digest; 32],
             new: true,
             updates: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn transactions_of_one_time_have_stamps_of_their_own() {
         let stamps = [of(1, 1), of(1, 2), of(2, 1)].map(|one| one.stamp());
         assert!(stamps[0] != stamps[1] && stamps[0] != stamps[2]);
-        assert_eq!((stamps[0].ts, stamps[0].origin), (Hlc(5), DcId::EDGE));
+        assert_eq!((stamps[0].ts, stamps[0].origin), (Hlc::at(5), DcId::EDGE));
         assert_ne!(of(1, 1).guard(), of(2, 1).guard());
+    }
+
+    #[test]
+    fn what_a_client_is_told_is_later_exactly_if_it_is_above_its_own() {
+        let edge = [1, 2, 3].map(|client| of(client, 7).stamp());
+        let others = [(4, 0), (5, 0), (6, 0), (4, 1), (5, 1)];
+        let others = others.map(|(at, counter)| Stamp::new(Hlc(Hlc::at(at).0 | counter), DcId(1)));
+        for (client, digest) in [(1, 0), (2, 0), (2, 255), (3, 255)] {
+            let own = of(client, digest);
+            for version in edge.into_iter().chain(others) {
+                let is_own = version.origin == DcId::EDGE && version.seq >> 16 == own.stamp().seq >> 16;
+                let told = own.client.told(version);
+                assert_eq!(told > own.h.micros(), !is_own && version > own.stamp(), "{version} {own:?}");
+                assert!((version.ts.micros()..=version.ts.micros() + 1).contains(&told));
+            }
+        }
+        assert_eq!(ClientId([0; 16]).told(Stamp::default()), 0);
     }
 }

@@ -4,7 +4,7 @@ use super::Cell;
 use crate::account::Entry;
 use crate::effect::Datum;
 use crate::rule;
-use tidemark_core::{Hlc, Stamp};
+use tidemark_core::Stamp;
 
 impl Cell {
     /// About how many bytes it holds.
@@ -17,9 +17,9 @@ impl Cell {
         self.assigned.iter().map(|one| of(&one.datum)).chain(self.settled.as_ref().map(of)).sum()
     }
 
-    /// When the value was assigned that is shown, if that is still known.
-    pub fn assigned_at(&self) -> Option<Hlc> {
-        self.assigned.iter().map(|one| one.dot.ts).max()
+    /// The version that assigned the value that is shown, if that is still known.
+    pub fn assigned_by(&self) -> Option<Stamp> {
+        self.assigned.last().map(|one| one.dot)
     }
 
     /// A total of the bounded counter that `created` created has risen; nothing if that one is gone.

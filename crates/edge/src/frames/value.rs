@@ -16,31 +16,31 @@ pub struct Written {
     pub bytes: Bytes,
 }
 
-/// The value of a key.
+/// The value of a key; of its strings, fields and elements it has `W`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Value {
+pub enum Value<W = Written> {
     /// The key does not exist.
     #[default]
     Absent,
     /// A string, or a counter as a decimal number.
-    String(Written),
+    String(W),
     /// A hash of at least one field.
-    Map(BTreeMap<Bytes, Written>),
+    Map(BTreeMap<Bytes, W>),
     /// A set of at least one member.
     Set(BTreeSet<Bytes>),
     /// A value of a type that edge clients do not read, by the name of the type.
     Other(Bytes),
     /// A list of at least one element, by position ([`crate::position`]).
-    List(BTreeMap<Bytes, Written>),
+    List(BTreeMap<Bytes, W>),
 }
 
 /// The difference between the values of a key at two bases.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum Change<W = Written> {
     /// The new value.
-    Whole(Value),
+    Whole(Value<W>),
     /// Of a map that stays a map, or a list that stays a list: fields or elements that are new or different, and those that are gone.
-    Fields(BTreeMap<Bytes, Written>, BTreeSet<Bytes>),
+    Fields(BTreeMap<Bytes, W>, BTreeSet<Bytes>),
     /// Of a set that stays a set: members that are new, and members that are gone.
     Set(BTreeSet<Bytes>, BTreeSet<Bytes>),
 }
@@ -59,6 +59,28 @@ pub type ValueHash = [u8; 8];
 
 /// What a Watch carries if the client has no value.
 pub const NO_HASH: ValueHash = [0; 8];
+
+impl<W> Value<W> {
+    /// The same, of which it has something else.
+    pub(crate) fn map<V>(&self, of: impl Fn(&W) -> V) -> Value<V> {
+        match self {
+            Self::Absent => Value::Absent,
+            Self::String(written) => Value::String(of(written)),
+            Self::Map(fields) => Value::Map(map_fields(fields, of)),
+            Self::List(elements) => Value::List(map_fields(elements, of)),
+            Self::Set(members) => Value::Set(members.clone()),
+            Self::Other(name) => Value::Other(name.clone()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Map(fields) | Self::List(fields) => fields.is_empty(),
+            Self::Set(members) => members.is_empty(),
+            _ => false,
+        }
+    }
+}
 
 impl Value {
     /// By which two sides find out that they have the same value, whenever it was written.
@@ -107,14 +129,6 @@ impl Value {
         if self.is_empty() { Err(Unsendable("an empty map, set or list is absent")) } else { Ok(()) }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Map(fields) | Self::List(fields) => fields.is_empty(),
-            Self::Set(members) => members.is_empty(),
-            _ => false,
-        }
-    }
-
     fn kind(&self) -> u8 {
         match self {
             Self::Absent => 0,
@@ -154,6 +168,21 @@ impl Update {
     pub(super) fn check(&self) -> Result<(), Unsendable> {
         self.change.check()
     }
+}
+
+impl<W> Change<W> {
+    /// The same, of which it has something else.
+    pub(crate) fn map<V>(&self, of: impl Fn(&W) -> V) -> Change<V> {
+        match self {
+            Self::Whole(value) => Change::Whole(value.map(of)),
+            Self::Fields(set, removed) => Change::Fields(map_fields(set, of), removed.clone()),
+            Self::Set(added, removed) => Change::Set(added.clone(), removed.clone()),
+        }
+    }
+}
+
+fn map_fields<W, V>(fields: &BTreeMap<Bytes, W>, of: impl Fn(&W) -> V) -> BTreeMap<Bytes, V> {
+    fields.iter().map(|(field, written)| (field.clone(), of(written))).collect()
 }
 
 impl Change {

@@ -1,9 +1,11 @@
 //! What a gateway asks as operations of its region, and their outcomes as answers.
 
-use super::{Answer, Ask};
-use crate::frames::{Base, Value, Written};
+use super::{Answer, Ask, Stamped};
+use crate::frames::{Base, Value};
 use bytes::Bytes;
-use tidemark_core::{Command, Found, Guard, Key, Op, Outcome, Shown, Transact, Vector, Verb, guard_of};
+use tidemark_core::{
+    Command, Found, Guard, Key, Op, Outcome, Shown, Stamp, Transact, Vector, Verb, guard_of,
+};
 
 impl Ask {
     /// The operation that answers it.
@@ -46,15 +48,14 @@ impl Ask {
     }
 }
 
-impl From<Shown> for Value {
+impl From<Shown> for Value<Stamped> {
     fn from(shown: Shown) -> Self {
-        let written = |at_us, bytes| Written { at_us, bytes };
-        let by_name = |all: Vec<(Bytes, u64, Bytes)>| {
-            all.into_iter().map(|(name, at_us, bytes)| (name, written(at_us, bytes))).collect()
+        let by_name = |all: Vec<(Bytes, Stamp, Bytes)>| {
+            all.into_iter().map(|(name, by, bytes)| (name, Stamped { by, bytes })).collect()
         };
         match shown {
             Shown::Absent => Self::Absent,
-            Shown::String(at_us, bytes) => Self::String(written(at_us, bytes)),
+            Shown::String(by, bytes) => Self::String(Stamped { by, bytes }),
             Shown::Map(fields) => Self::Map(by_name(fields)),
             Shown::List(elements) => Self::List(by_name(elements)),
             Shown::Set(members) => Self::Set(members.into_iter().collect()),

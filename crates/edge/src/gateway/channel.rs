@@ -1,7 +1,7 @@
 //! Clients that go from base to base together.
 
 use super::connection::Connection;
-use super::{Answer, Ask, ConnectionId, Gateway, Why};
+use super::{Answer, Ask, ConnectionId, Gateway, Stamped, Why};
 use crate::frames::{Base, Change, Tick, ToClient, Update, Value};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ const KEYS_A_READ: usize = 512;
 /// A key that somebody watches.
 pub(super) struct Watched {
     /// At the channel's base, once it is known.
-    pub(super) value: Option<Value>,
+    pub(super) value: Option<Value<Stamped>>,
     pub(super) watchers: BTreeSet<ConnectionId>,
 }
 
@@ -43,7 +43,7 @@ struct Reading {
     at: Base,
     missing: usize,
     failed: bool,
-    values: BTreeMap<Bytes, Value>,
+    values: BTreeMap<Bytes, Value<Stamped>>,
 }
 
 impl Reading {
@@ -90,7 +90,7 @@ impl Channel {
     }
 
     /// The value of a key at the base, if it is known.
-    pub(super) fn value(&self, key: &[u8]) -> Option<&Value> {
+    pub(super) fn value(&self, key: &[u8]) -> Option<&Value<Stamped>> {
         self.keys.get(key)?.value.as_ref()
     }
 }
@@ -183,7 +183,7 @@ impl Gateway {
         }
         let moves = *channel.base != at;
         channel.base = Arc::new(at);
-        let mut changes = BTreeMap::<Bytes, Change>::new();
+        let mut changes = BTreeMap::<Bytes, Change<Stamped>>::new();
         for (key, value) in values {
             let Some(watched) = channel.keys.get_mut(&key) else { continue };
             channel.unknown.remove(&key);
@@ -215,7 +215,7 @@ impl Gateway {
     fn told(
         &self,
         regions: u64,
-        changes: &BTreeMap<Bytes, Change>,
+        changes: &BTreeMap<Bytes, Change<Stamped>>,
         moves: bool,
     ) -> BTreeMap<ConnectionId, Vec<Update>> {
         let channel = &self.channels[&regions];
@@ -227,7 +227,8 @@ impl Gateway {
                 // A guard has no reference.
                 let reference = connection.link.reference_of(key);
                 let reference = reference.filter(|reference| !connection.waits.contains(reference));
-                updates.extend(reference.map(|reference| Update { reference, change: change.clone() }));
+                let change = || change.map(|stamped| stamped.told(connection.client));
+                updates.extend(reference.map(|reference| Update { reference, change: change() }));
             }
         }
         let idle_us = self.settings.idle_ms * 1000;
@@ -298,7 +299,7 @@ impl Gateway {
             .iter()
             .filter_map(|reference| {
                 let key = connection.link.key_of(*reference)?;
-                Some((*reference, channel.value(key)?.clone()))
+                Some((*reference, channel.value(key)?.map(|stamped| stamped.told(connection.client))))
             })
             .collect();
         if known.is_empty() {
@@ -324,7 +325,7 @@ impl Gateway {
 }
 
 /// What has changed, if both are maps, lists or sets, and it is less than the whole.
-fn change(before: &Value, now: &Value) -> Option<Change> {
+fn change(before: &Value<Stamped>, now: &Value<Stamped>) -> Option<Change<Stamped>> {
     match (before, now) {
         (Value::Map(before), Value::Map(now)) | (Value::List(before), Value::List(now)) => {
             let set = now.iter().filter(|(field, written)| before.get(*field) != Some(*written));

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::{Ask, ConnectionId, Gateway, Why};
-use crate::frames::{Change, Hello, NO_HASH, ToClient, ToGateway, Update, Value, Welcome};
+use crate::frames::{Change, Hello, NO_HASH, ToClient, ToGateway, Update, Welcome};
 use std::collections::BTreeSet;
 use tidemark_core::{ClientId, Guard, guard_of};
 
@@ -134,7 +134,7 @@ impl Gateway {
         let value = |key| self.channels.get(&channel).and_then(|channel| channel.value(key));
         let all = connection.link.watched().map(|(reference, key)| {
             let known = value(key).filter(|_| !connection.waits.contains(&reference));
-            (reference, known.map_or(NO_HASH, Value::hash))
+            (reference, known.map_or(NO_HASH, |value| value.map(|one| one.told(connection.client)).hash()))
         });
         (all.collect(), BTreeSet::new())
     }
@@ -183,9 +183,10 @@ impl Gateway {
         let mut updates = Vec::new();
         for (reference, key) in connection.link.watched() {
             let Some(value) = channel.value(key) else { return };
+            let value = value.map(|stamped| stamped.told(connection.client));
             let have = connection.have.get(&reference).copied().unwrap_or(NO_HASH);
             if have == NO_HASH || have != value.hash() {
-                updates.push(Update { reference, change: Change::Whole(value.clone()) });
+                updates.push(Update { reference, change: Change::Whole(value) });
             }
         }
         let guard = self.guard(regions, connection);
