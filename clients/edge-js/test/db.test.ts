@@ -210,7 +210,7 @@ test("a quota that is exceeded takes the transaction back", async (t) => {
   let full = false;
   const apply = store.apply.bind(store);
   store.apply = (step) => {
-    if (full && step.type === "rows" && !step.rows[0].sent) throw new DOMException("full", "QuotaExceededError");
+    if (full && step.type === "rows") throw new DOMException("full", "QuotaExceededError");
     return apply(step);
   };
   const db = await client(t, g, { store });

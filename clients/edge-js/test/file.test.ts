@@ -20,18 +20,18 @@ function place(t: TestContext): string {
   return join(directory, "log");
 }
 
-function body(k: number): Uint8Array {
-  return encodeBody({ k, h: 1000 + k, dep: [5n], ops: [{ op: "add", key: "c:likes", by: BigInt(k) }] });
+function body(k: number, later = 0): Uint8Array {
+  return encodeBody({ k, h: 1000 + k + later, dep: [5n], ops: [{ op: "add", key: "c:likes", by: BigInt(k) }] });
 }
 
-/** A life of a client: commits, sends, bases that prune. */
+/** A life of a client: commits, new times, bases that prune. */
 function steps(transactions: number): Step[] {
   let meta: Meta = freshMeta("s".repeat(32), 2);
   const all: Step[] = [{ type: "replace", meta, rows: [] }];
   for (let k = 1; k <= transactions; k++) {
     const origin = k % 4 === 0 ? { tab: "tab", n: k } : undefined;
-    all.push({ type: "rows", rows: [{ k, sent: false, body: body(k), origin }] });
-    all.push({ type: "rows", rows: [{ k, sent: true, body: body(k), origin }] });
+    all.push({ type: "rows", rows: [{ k, body: body(k), origin }] });
+    all.push({ type: "rows", rows: [{ k, body: body(k, 1000), origin }] });
     if (k % 3 !== 0) continue;
     for (let i = meta.before + 1; i < k; i++) meta = { ...meta, before: i, digest: chain(meta.digest, body(i)), g: i };
     meta = { ...meta, base: [BigInt(k)], tabs: [{ tab: "tab", n: k }] };
@@ -134,7 +134,7 @@ test("nothing waits for the disk, and what is committed meanwhile is one record"
   assert.equal(await last.durable, 101);
   const again = new FileStore(path);
   assert.equal((again.load() as Durable).rows.length, 101);
-  const writing = again.apply({ type: "rows", rows: [{ k: 102, sent: false, body: body(102) }] });
+  const writing = again.apply({ type: "rows", rows: [{ k: 102, body: body(102) }] });
   await again.close();
   await writing;
   await assert.rejects(async () => {

@@ -11,8 +11,8 @@ import type { Value } from "../src/core/value.js";
 import { IndexedDbStore, MemoryStore, type Refusal, open } from "../src/index.js";
 import { Gateways, until } from "./gateway.js";
 
-function row(k: number, sent = false): Step {
-  return { type: "rows", rows: [{ k, sent, body: encodeBody({ k, h: k, dep: [], ops: [{ op: "delete", key: "r" }] }) }] };
+function row(k: number, h = k): Step {
+  return { type: "rows", rows: [{ k, body: encodeBody({ k, h, dep: [], ops: [{ op: "delete", key: "r" }] }) }] };
 }
 
 test("what is applied is loaded again, by another store", async () => {
@@ -21,7 +21,7 @@ test("what is applied is loaded again, by another store", async () => {
   const memory = new MemoryStore();
   assert.equal(await store.load(), undefined);
   const meta = freshMeta("s".repeat(32), 2);
-  for (const step of [{ type: "replace", meta, rows: [] } as Step, row(1), row(2), row(1, true), { type: "base", meta: { ...meta, before: 1, g: 1, base: [7n] } } as Step, row(3)]) {
+  for (const step of [{ type: "replace", meta, rows: [] } as Step, row(1), row(2), row(1, 9), { type: "base", meta: { ...meta, before: 1, g: 1, base: [7n] } } as Step, row(3)]) {
     await store.apply(step);
     memory.apply(step);
   }
@@ -101,7 +101,7 @@ test("a step that fails changes nothing", async () => {
   await store.apply(row(1));
   const before = await store.load();
   // A base with its pruning, whose second half fails.
-  const bad = { type: "replace", meta: { ...meta, g: 9 }, rows: [{ k: 2, sent: false, body: (() => 1) as unknown as Uint8Array }] } as Step;
+  const bad = { type: "replace", meta: { ...meta, g: 9 }, rows: [{ k: 2, body: (() => 1) as unknown as Uint8Array }] } as Step;
   await assert.rejects(store.apply(bad));
   assert.deepEqual(await store.load(), before);
 });

@@ -32,8 +32,8 @@ function disk(rows: Json[]): { meta: Meta; rows: Row[]; K: number } {
     if (row.row === "Secret") meta = { ...meta, secret: bin(row.secret) };
     if (row.row === "Base") meta = { ...meta, base: row.base.map(BigInt), g: Number(row.g), before: Number(row.chainK), digest: bin(row.chain) };
     if (row.row === "Regions") K = Number(row.K);
-    // The row of an entry: its type, whether it was sent, and the body.
-    if (row.row === "Entry") kept.push({ k: Number(row.k), sent: row.sent, body: unhex(row.hex).slice(2) });
+    // The row of an entry: its type, and the body.
+    if (row.row === "Entry") kept.push({ k: Number(row.k), body: unhex(row.hex).slice(1) });
   }
   return { meta, rows: kept, K };
 }
@@ -49,7 +49,7 @@ function readOf(value: Value | undefined): Json | null {
 
 /** Rows as this test compares them. */
 function entryOf(row: Row): string {
-  return `Entry ${row.k} ${row.sent} ${hexOf(row.body)}`;
+  return `Entry ${row.k} ${hexOf(row.body)}`;
 }
 
 function baseOf(meta: Meta): string {
@@ -64,9 +64,9 @@ function rowsOf(step: Step): string[] {
 
 function theirRow(row: Json): string {
   if (row.row === "Entry") {
-    const body = unhex(row.hex).slice(2);
+    const body = unhex(row.hex).slice(1);
     assert.equal(String(decodeBody(body).k), row.k);
-    return `Entry ${row.k} ${row.sent} ${hexOf(body)}`;
+    return `Entry ${row.k} ${hexOf(body)}`;
   }
   if (row.row === "Base") return `Base ${row.base.join()} ${row.g} ${row.chainK} ${row.chain}`;
   if (row.row === "Drop") return `Drop ${row.k}`;

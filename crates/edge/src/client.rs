@@ -7,8 +7,8 @@
 //! 1. A read is the value at the base, with the log's operations on top, and those of the transaction. What own transactions wrote does
 //!    not count as changed by the base that brings it: a removal that came after them takes it.
 //! 2. A commit gets the next number, and a time above all that it saw. It is durable before it is visible.
-//! 3. A transaction is marked as sent, durably, before its frame leaves. It never changes, but for Retime. What an earlier process has
-//!    committed counts as sent: another copy of the disk may have sent it.
+//! 3. A transaction that was sent never changes, but for Retime. What an earlier process has committed counts as sent: that process, or
+//!    another copy of the disk, may have sent it.
 //! 4. A new connection sends the whole log, at most [`WINDOW`] transactions ahead of what is acknowledged.
 //! 5. An Ack prunes nothing: it speaks of one region.
 //! 6. Missing says from where to send again; what is gone from the log is lost.
@@ -63,7 +63,7 @@ pub use lists::NoElement;
 pub use reading::Transaction;
 pub use transfers::{BEHIND_MAX, WINDOW};
 
-use crate::durable::{Durable, DurableBase, Logged, Row};
+use crate::durable::{Durable, DurableBase, Row};
 use crate::frames::{Base, Malformed, Secret, ToClient, WATCHED_MAX, Welcome};
 use crate::value::Epoch;
 use bases::Staged;
@@ -74,7 +74,7 @@ use fork::Fork;
 use lists::Hands;
 use reading::{Entry, View, written};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use transfers::Sending;
+use transfers::Retiming;
 use values::Values;
 
 /// What a client is told when it is started.
@@ -116,7 +116,7 @@ pub struct Client {
     /// The inverse of `watched`.
     by_reference: BTreeMap<u64, Bytes>,
     commits: Commits,
-    sending: Option<Sending>,
+    retiming: Option<Retiming>,
     /// Ticks and values that wait for a base to become durable.
     staged: VecDeque<Staged>,
     /// The tick at the front of `staged` is being persisted, under this number.
@@ -144,9 +144,9 @@ impl Client {
     pub fn new(durable: Durable, config: Config) -> Self {
         assert!(config.endpoints > 0, "there is a gateway to connect to");
         let log: BTreeMap<u64, Entry> =
-            durable.log.into_iter().map(|(k, logged)| (k, Entry::loaded(logged))).collect();
+            durable.log.into_iter().map(|(k, body)| (k, Entry::loaded(body))).collect();
         let left: BTreeSet<Bytes> = written(log.values()).into_iter().take(WATCHED_MAX / 2).collect();
-        let last_h_us = log.values().map(|entry| entry.logged.body.h_us).max().unwrap_or_default();
+        let last_h_us = log.values().map(|entry| entry.body.h_us).max().unwrap_or_default();
         let hands = Hands::new(config.seed, durable.secret.cid());
         Self {
             secret: durable.secret,
@@ -162,7 +162,7 @@ impl Client {
             values: Values::not_kept(&durable.values),
             by_reference: BTreeMap::new(),
             commits: Commits::default(),
-            sending: None,
+            retiming: None,
             staged: VecDeque::new(),
             tick_persist: None,
             fork: None,
@@ -217,8 +217,8 @@ impl Client {
     fn on_persisted(&mut self, id: u64, done: bool) {
         if self.commits.persist == Some(id) {
             self.on_commits_persisted(done);
-        } else if self.sending.as_ref().is_some_and(|sending| sending.persist == id) {
-            self.on_sending_persisted(done);
+        } else if self.retiming.as_ref().is_some_and(|retiming| retiming.persist == id) {
+            self.on_retimed(done);
         } else if self.tick_persist == Some(id) {
             self.on_tick_persisted(done);
         } else if self.fork.as_ref().is_some_and(|fork| fork.persist() == Some(id)) {
@@ -339,9 +339,8 @@ impl Client {
 
     /// Its durable state, if the disk has all that it was asked for.
     pub fn durable(&self) -> Durable {
-        let log = self.view.log.iter().map(|(k, entry)| (*k, (*entry.logged).clone()));
+        let log = self.view.log.iter().map(|(k, entry)| (*k, (*entry.body).clone())).collect();
         let (secret, base) = (self.secret.clone(), self.base.clone());
-        let log = log.collect::<BTreeMap<u64, Logged>>();
         Durable { secret, base, regions: self.regions, log, values: self.kept_values() }
     }
 

@@ -19,7 +19,7 @@ pub struct Durable {
     /// How many regions must have a base whole.
     pub regions: u64,
     /// Its transactions that are not in the base, by their numbers.
-    pub log: BTreeMap<u64, Logged>,
+    pub log: BTreeMap<u64, Body>,
     /// Values of watched keys at the base, without the log; only if the client keeps them
     /// ([`Client::with_values`](crate::client::Client::with_values)).
     pub values: BTreeMap<Bytes, Value>,
@@ -38,15 +38,6 @@ pub struct DurableBase {
     pub chain: Chain,
 }
 
-/// A transaction of the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
-    /// Whether a gateway may have seen it. Then it never changes again.
-    pub sent: bool,
-    /// The transaction.
-    pub body: Body,
-}
-
 /// A change of the durable state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
@@ -55,7 +46,7 @@ pub enum Row {
     /// A new base.
     Base(DurableBase),
     /// A transaction, or a new version of it.
-    Entry(Logged),
+    Entry(Body),
     /// The log loses all transactions up to this one.
     Drop(u64),
     /// K.
@@ -83,7 +74,7 @@ impl Durable {
                 self.log.clear();
             }
             Row::Base(base) => self.base = base.clone(),
-            Row::Entry(logged) => drop(self.log.insert(logged.body.k, logged.clone())),
+            Row::Entry(body) => drop(self.log.insert(body.k, body.clone())),
             Row::Drop(k) => self.log.retain(|number, _| number > k),
             Row::Regions(regions) => self.regions = *regions,
             Row::Value(key, change) => {

@@ -17,7 +17,7 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// How a file begins: the name and the version of the format.
-pub const MAGIC: [u8; 8] = *b"TMEDGE\x00\x01";
+pub const MAGIC: [u8; 8] = *b"TMEDGE\x00\x02";
 
 /// A file that has grown by more than this, and by more than four times the state, is written anew. In bytes.
 pub const REWRITE_AFTER: u64 = 64 << 10;
@@ -146,7 +146,7 @@ fn rewrite_at(state: &Durable) -> u64 {
 fn rows_of(state: &Durable) -> Vec<Row> {
     let mut rows = vec![Row::Secret(state.secret.clone()), Row::Base(state.base.clone())];
     rows.push(Row::Regions(state.regions));
-    rows.extend(state.log.values().map(|logged| Row::Entry(logged.clone())));
+    rows.extend(state.log.values().cloned().map(Row::Entry));
     rows.extend(
         state.values.iter().map(|(key, value)| Row::Value(key.clone(), Change::Whole(value.clone()))),
     );

@@ -8,8 +8,8 @@ tidemark_core::rules! {
     COMMITS_ARE_DURABLE, // 2: nobody learns of a transaction before it is on disk
     TIMES_RISE, // 2: a transaction is later than all that its client saw
     HIDDEN_STAYS_HIDDEN, // 12: with a later time a transaction does not bring back what its client has seen overwritten
-    SENT_IS_DURABLE, // 3: a frame leaves when the disk says that it was sent, and with which time
-    COPIES_MAY_HAVE_SENT, // 3: what an earlier process has committed counts as sent, since the disk may have been copied
+    TIMES_ARE_DURABLE, // 12: a transaction is sent with a later time when the disk has that
+    COPIES_MAY_HAVE_SENT, // 3: what an earlier process has committed counts as sent: it, or a copy of the disk, may have sent it
     ALL_IS_SENT_AGAIN, // 4: what another region has acknowledged, too
     ACKS_PRUNE_NOTHING, // 5: the log keeps what one region has
     BASE_BEFORE_PRUNING, // 8: the log loses what the base on disk contains, and not before

@@ -85,7 +85,7 @@ pub fn body(body: &Body) -> Json {
 pub fn start(disk: &Durable, config: &Config) -> Json {
     let mut rows = vec![Row::Secret(disk.secret.clone()), Row::Base(disk.base.clone())];
     rows.push(Row::Regions(disk.regions));
-    rows.extend(disk.log.values().map(|logged| Row::Entry(logged.clone())));
+    rows.extend(disk.log.values().cloned().map(Row::Entry));
     let mut start = json!({
         "disk": rows.iter().map(row).collect::<Json>(), "endpoints": config.endpoints, "seed": number(config.seed),
         "token": hex(&config.token),
@@ -115,10 +115,9 @@ pub fn row(row: &Row) -> Json {
             "row": "Base", "base": base(&one.base), "g": number(one.in_base), "chainK": number(one.chain_k),
             "chain": hex(&one.chain.0),
         }),
-        Row::Entry(logged) => {
-            let mut line = body(&logged.body);
+        Row::Entry(one) => {
+            let mut line = body(one);
             line["row"] = json!("Entry");
-            line["sent"] = json!(logged.sent);
             line
         }
         Row::Drop(k) => json!({"row": "Drop", "k": number(*k)}),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use std::io::ErrorKind;
 use support::draw;
-use tidemark_edge::durable::{Durable, DurableBase, Logged, Row};
+use tidemark_edge::durable::{Durable, DurableBase, Row};
 use tidemark_edge::file::{ClientFile, MAGIC, REWRITE_AFTER};
 use tidemark_edge::frames::{Chain, Secret};
 
@@ -41,7 +41,7 @@ fn batch(rng: &mut Rng) -> Vec<Row> {
         _ => {
             let mut body = draw::body(rng, &[], &[]);
             body.k = rng.u64(1..10);
-            Row::Entry(Logged { sent: rng.bool(), body })
+            Row::Entry(body)
         }
     };
     (0..rng.usize(1..4)).map(|_| row(rng)).collect()

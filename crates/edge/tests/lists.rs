@@ -143,7 +143,7 @@ fn no_element_is_younger_than_what_has_put_it_there() {
     transaction.push_back("l", "x");
     script.commit_begun(transaction);
     script.write();
-    let body = &script.disk.log[&1].body;
+    let body = &script.disk.log[&1];
     let OperationKind::ListSet(position, _) = &body.operations[0].kind else { panic!("it puts one") };
     assert!((100..=body.h_us).contains(&born_us(position)), "{} at {}", born_us(position), body.h_us);
 }

@@ -286,13 +286,14 @@ fn opening_after_a_crash_and_with_hashes() {
 #[test]
 fn a_full_disk_and_regions() {
     let mut script = Script::new(
-        "Writes fail: of a commit, of a mark, of a base. K changes. A key is watched and unwatched.",
+        "Writes fail: of a commit, of a new time, of a base. K changes. A key is watched and unwatched.",
     );
     script.open(base(&[10, 20, 30]), NONE, &[]);
     script.commit(&[("a", set("x"))]);
     script.fail_write();
     script.commit(&[("a", set("y"))]);
-    script.write_one();
+    script.write();
+    script.down(ToClient::Retime { k: 1 });
     script.fail_write();
     script.pass(1_000_000);
     script.write();

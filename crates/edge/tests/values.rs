@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use support::script::{Script, base, set, string};
 use tidemark_edge::client::*;
-use tidemark_edge::durable::{Logged, Row};
+use tidemark_edge::durable::Row;
 use tidemark_edge::frames::*;
 
 const NONE: (u64, [u8; 8]) = (0, [0; 8]);
@@ -141,7 +141,7 @@ fn what_an_application_watches_goes_before_what_the_log_writes() {
     let mut disk = Script::new("").disk;
     let operations = (0..=WATCHED_MAX).map(|n| Operation { key: format!("log:{n}").into(), kind: set("x") });
     let body = Body { k: 1, h_us: 1, dep: Base(Vec::new()), operations: operations.collect() };
-    disk.log.insert(1, Logged { sent: false, body });
+    disk.log.insert(1, body);
     let mut client = Client::new(
         disk,
         Config { endpoints: 1, seed: 1, token: Bytes::new(), lowers: false, timing: Timing::DEFAULT },

@@ -9,7 +9,7 @@
 // D3 Steps that wait for a durable one fail with it, all at once.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
-// I3 What was sent is durable with `sent`, and keeps its number, base, time and operations, but for a Retime.
+// I3 What was sent is durable, and keeps its number, base, time and operations, but for a Retime.
 
 import { type Bytes, compareBytes, toText } from "./bytes.js";
 import { Malformed, type Vec, WATCHED_MAX, dominates, greatest, micros } from "./codec.js";
@@ -171,7 +171,7 @@ export function freshMeta(secret: Bytes, K: number): Meta {
 type Renewed = Pick<Entry, "h" | "dep" | "epoch" | "ops" | "connection">;
 
 interface Pending {
-  readonly kind: "commit" | "send" | "base" | "renew";
+  readonly kind: "commit" | "retime" | "base" | "renew";
   readonly step: Step;
   readonly entries: readonly Entry[];
   /** What becomes of these with new times. */
@@ -801,37 +801,18 @@ export class Client {
 
   #advanceTransfers(): void {
     const link = this.#link;
-    if (!link?.welcome || this.#fork || link.retimeFrom !== undefined || this.#persisting.some(({ kind }) => kind === "send")) return;
+    if (!link?.welcome || this.#fork || link.retimeFrom !== undefined || this.#persisting.some(({ kind }) => kind === "retime")) return;
     if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
     link.pausedUntil = undefined;
     while (link.next <= this.#log.last && link.next <= link.acked + WINDOW) {
       const entry = this.#log.entry(link.next)!;
       if (!entry.durable) return;
-      if (!entry.sent) {
-        this.#markAsSent(link);
-        return;
-      }
+      if (!entry.sent) [entry.sent, entry.connection] = [true, link.number]; // Rule 3
       const ops = entry.ops.map((op) => ({ op, ref: link.refOf.get(op.key) }));
       const again = entry.connection !== link.number;
       this.#send({ type: "transfer", k: entry.k, again, tick: link.tickOf(entry.dep), dep: entry.dep, h: entry.h, ops });
       link.next++;
     }
-  }
-
-  /** Rule 3. */
-  #markAsSent(link: Link): void {
-    const entries: Entry[] = [];
-    for (let k = link.next; k <= link.acked + WINDOW; k++) {
-      const entry = this.#log.entry(k);
-      if (!entry?.durable || entry.sent) break;
-      entries.push(entry);
-    }
-    for (const entry of entries) {
-      entry.sent = true;
-      // What an earlier process has committed another copy of the disk may have sent, too.
-      entry.connection = entry.id > 0 ? link.number : 0;
-    }
-    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }
 
   /** Where regions remember for certain what they have taken. */
@@ -860,7 +841,7 @@ export class Client {
       // By that the gateway tells the first from the one with the old time.
       h = last = Math.max(i === 0 ? h + 1 : h, greatest(dep) + 1, oldest, last + 1);
       if (h !== entry.h) ops = ops.filter((op) => !this.#hides(op, entry.h));
-      return { h, dep, epoch, ops, connection };
+      return { h, dep, epoch, ops, connection: entry.sent ? connection : 0 };
     });
   }
 
@@ -896,7 +877,7 @@ export class Client {
   #giveNewTimes(): void {
     const link = this.#link;
     const k = link?.retimeFrom;
-    if (!link || k === undefined || !link.based || this.#fork || this.#persisting.some(({ kind }) => kind === "commit" || kind === "send")) return;
+    if (!link || k === undefined || !link.based || this.#fork || this.#persisting.some(({ kind }) => kind === "commit" || kind === "retime")) return;
     link.retimeFrom = undefined;
     if (k <= link.acked) return;
     link.retimed = { k, at: this.#now };
@@ -907,7 +888,7 @@ export class Client {
     let last = renewed.at(-1)!.h;
     for (const entry of this.#waiting) last = entry.h = Math.max(entry.h, last + 1);
     this.#lastH = Math.max(this.#lastH, last);
-    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map((entry, i) => rowOf({ ...entry, ...renewed[i] })) }, entries, renewed });
+    this.#persist({ kind: "retime", step: { type: "rows", rows: entries.map((entry, i) => rowOf({ ...entry, ...renewed[i] })) }, entries, renewed });
   }
 
   #isBeingCommitted(entry: Entry): boolean {
@@ -1011,13 +992,9 @@ export class Client {
       this.#effects.push({ type: "failed", ids: taken.map(({ id }) => id), error });
       this.#changed(keysOf(taken.filter(({ shown }) => shown)), false);
     }
-    for (const { kind, entries, renewed } of failed) {
-      if (kind !== "send") continue;
-      // Before it was first sent nobody saw it.
-      for (const entry of entries) {
-        if (!renewed) [entry.sent, entry.connection] = [false, 0];
-        entry.durable = true;
-      }
+    for (const { kind, entries } of failed) {
+      if (kind !== "retime") continue;
+      for (const entry of entries) entry.durable = true;
       if (this.#link) this.#pause(this.#link, this.#timing.retryMs * 1000);
     }
     if (failed.some(({ kind }) => kind === "base")) {
@@ -1060,16 +1037,11 @@ export class Client {
     this.#advance();
   }
 
-  /** No other copy can have sent it. What was loaded from the disk may have been sent from another copy since. */
-  #isKept(entry: Entry): boolean {
-    return !entry.sent && entry.id > 0;
-  }
-
   #advanceFork(): void {
     const secret = this.#fork?.secret;
     if (secret === undefined || this.#persisting.length > 0) return;
     this.#staged = [];
-    const entries = this.#log.entries.filter((entry) => this.#isKept(entry));
+    const entries = this.#log.entries.filter(({ sent }) => !sent);
     const tabs = lastOfTabs(this.#meta.tabs, this.#log.entries);
     const meta: Meta = { ...freshMeta(secret, this.#meta.K), base: this.#meta.base, tabs };
     const rows = entries.map((entry, i) => rowOf({ ...entry, k: i + 1 }));

@@ -24,6 +24,7 @@ export interface Entry {
   ops: readonly Op[];
   /** Arbitration time in microseconds. */
   h: number;
+  /** A gateway may have seen it. What is of an earlier run may have been sent in that, or from another copy of the disk. */
   sent: boolean;
   /** Its row is as it is. */
   durable: boolean;
@@ -31,14 +32,13 @@ export interface Entry {
   shown: boolean;
   /** That of the base `dep`. */
   epoch: number;
-  /** The connection in which it was first sent; 0: in an earlier run. */
+  /** The connection in which it was first sent with its time; 0: in an earlier run, or not yet. */
   connection: number;
 }
 
 /** An entry as it is kept. */
 export interface Row {
   readonly k: number;
-  readonly sent: boolean;
   readonly body: Uint8Array;
   readonly origin?: Origin | undefined;
 }
@@ -50,7 +50,7 @@ export function chain(before: Bytes, body: Uint8Array): Bytes {
 }
 
 export function rowOf(entry: Entry): Row {
-  return { k: entry.k, sent: entry.sent, body: encodeBody(entry), origin: entry.origin };
+  return { k: entry.k, body: encodeBody(entry), origin: entry.origin };
 }
 
 /** Invariant L1: numbers have no gaps; L2: h grows among what was sent; L3: what was sent comes before what was not. */
@@ -66,7 +66,7 @@ export class Log {
     for (const row of rows) {
       const { k, h, dep, ops } = decodeBody(row.body);
       if (k !== row.k || k !== this.last + 1) throw new Error(`L1: entry ${row.k} after ${this.last}`);
-      this.#entries.push({ id: 0, k, h, dep, ops, origin: row.origin, sent: row.sent, durable: true, shown: true, epoch: 0, connection: 0 });
+      this.#entries.push({ id: 0, k, h, dep, ops, origin: row.origin, sent: true, durable: true, shown: true, epoch: 0, connection: 0 });
     }
   }
 

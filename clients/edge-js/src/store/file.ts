@@ -16,7 +16,7 @@ import type { Store } from "./store.js";
 
 const sync = promisify(fdatasync);
 
-const MAGIC = "tmedge1\n";
+const MAGIC = "tmedge2\n";
 const ROWS = 1;
 const BASE = 2;
 const REPLACE = 3;
@@ -202,7 +202,7 @@ function readStep(payload: Uint8Array): Step {
 
 function writeRow(w: Writer, row: Row): void {
   w.u(row.k);
-  w.u8((row.sent ? 1 : 0) | (row.origin ? 2 : 0));
+  w.u8(row.origin ? 1 : 0);
   w.bytes(fromArray(row.body));
   if (!row.origin) return;
   w.bytes(row.origin.tab);
@@ -215,10 +215,10 @@ function readRows(r: Reader): Row[] {
 
 function readRow(r: Reader): Row {
   const k = r.u();
-  const flags = r.u8();
+  const hasOrigin = r.u8() === 1;
   const body = toArray(r.bytes());
-  const origin = flags & 2 ? { tab: r.bytes(), n: r.u() } : undefined;
-  return { k, sent: (flags & 1) !== 0, body, origin };
+  const origin = hasOrigin ? { tab: r.bytes(), n: r.u() } : undefined;
+  return { k, body, origin };
 }
 
 function writeMeta(w: Writer, meta: Meta): void {

@@ -92,7 +92,7 @@ impl Client {
         let in_base = tick.in_base.max(self.base.in_base);
         let (mut chain_k, mut chain) = (self.base.chain_k, self.base.chain);
         for (k, entry) in self.view.log.range(..=in_base) {
-            (chain_k, chain) = (*k, Chain::then(&chain, &entry.logged.body.encode()));
+            (chain_k, chain) = (*k, Chain::then(&chain, &entry.body.encode()));
         }
         DurableBase { base: tick.to.clone(), in_base, chain_k, chain }
     }
@@ -122,7 +122,7 @@ impl Client {
         let log = Arc::make_mut(&mut self.view.log);
         let kept = log.split_off(&(self.base.chain_k + 1));
         for entry in std::mem::replace(log, kept).into_values() {
-            for Operation { key, kind } in &entry.logged.body.operations {
+            for Operation { key, kind } in &entry.body.operations {
                 keys.insert(key.clone());
                 if let Some(element) = kind.element() {
                     own.entry(key.clone()).or_default().insert(element.clone());

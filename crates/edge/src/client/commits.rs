@@ -1,9 +1,9 @@
 //! Rule 2: commits. One batch is on its way to the disk at a time; what comes meanwhile is the next one.
 
 use super::lists::least_us;
-use super::reading::Entry;
+use super::reading::{Entry, Sent};
 use super::{Client, Effect, Transaction};
-use crate::durable::{Logged, Row};
+use crate::durable::Row;
 use crate::frames::{Base, Body, FRAME_MAX, MICROS_END, Operation};
 use crate::rule::{COMMITS_ARE_DURABLE, TIMES_RISE};
 use std::collections::BTreeSet;
@@ -58,13 +58,12 @@ impl Client {
                 continue;
             }
             (k, h_us) = (k + 1, next_h_us);
-            let logged = Arc::new(Logged { sent: false, body });
-            self.commits.batch.push((id, Entry { logged, epoch, connection: 0, is_new: true }));
+            self.commits.batch.push((id, Entry { body: Arc::new(body), epoch, sent: Sent::No }));
         }
         if self.commits.batch.is_empty() {
             return;
         }
-        let rows = self.commits.batch.iter().map(|(_, entry)| Row::Entry((*entry.logged).clone())).collect();
+        let rows = self.commits.batch.iter().map(|(_, entry)| Row::Entry((*entry.body).clone())).collect();
         self.commits.persist = Some(self.persist(rows));
         if !COMMITS_ARE_DURABLE.kept() {
             self.show_commits();
@@ -95,7 +94,7 @@ impl Client {
     fn show_commits(&mut self) {
         let mut keys = BTreeSet::new();
         for (id, entry) in std::mem::take(&mut self.commits.batch) {
-            let body = &entry.logged.body;
+            let body = &entry.body;
             keys.extend(body.operations.iter().map(|operation| operation.key.clone()));
             self.last_h_us = self.last_h_us.max(body.h_us);
             self.out.push(Effect::Committed { id, k: body.k });

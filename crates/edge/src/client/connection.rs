@@ -342,7 +342,7 @@ impl Client {
             return None;
         }
         for number in self.first_k()..=k {
-            chain = chain.then(&self.view.log.get(&number)?.logged.body.encode());
+            chain = chain.then(&self.view.log.get(&number)?.body.encode());
         }
         Some(chain.check())
     }

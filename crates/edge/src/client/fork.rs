@@ -2,10 +2,10 @@
 //! differ; then this one goes on under a new name.
 
 use super::connection::Phase;
-use super::reading::{Entry, written};
+use super::reading::{Entry, Sent, written};
 use super::{Client, Report};
-use crate::durable::{DurableBase, Logged, Row};
-use crate::frames::Secret;
+use crate::durable::{DurableBase, Row};
+use crate::frames::{Body, Secret};
 use crate::rule::FORKS_RENEW;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Client {
 
     /// Goes on when nothing of the old name is on its way to the disk.
     pub(super) fn advance_fork(&mut self) {
-        let busy = self.commits.is_busy() || self.sending.is_some() || self.tick_persist.is_some();
+        let busy = self.commits.is_busy() || self.retiming.is_some() || self.tick_persist.is_some();
         let Some(fork) = &self.fork else { return };
         let Some(secret) = fork.secret.clone().filter(|_| !busy && fork.renewed.is_none()) else { return };
         self.staged.clear();
@@ -54,7 +54,7 @@ impl Client {
         let kept: BTreeMap<u64, Entry> =
             (1..).zip(kept).map(|(k, entry)| (k, renumbered(entry, k))).collect();
         let mut rows = vec![Row::Secret(secret)];
-        rows.extend(kept.values().map(|entry| Row::Entry((*entry.logged).clone())));
+        rows.extend(kept.values().map(|entry| Row::Entry((*entry.body).clone())));
         let id = self.persist(rows);
         if let Some(fork) = &mut self.fork {
             fork.renewed = Some((id, kept));
@@ -70,7 +70,7 @@ impl Client {
         }
         let gone: Vec<Entry> = self.view.log.values().filter(|entry| !is_kept(entry)).cloned().collect();
         let keys = written(gone.iter());
-        let dropped = gone.iter().map(|entry| entry.logged.body.k).filter(|number| *number >= k).collect();
+        let dropped = gone.iter().map(|entry| entry.body.k).filter(|number| *number >= k).collect();
         self.secret = secret;
         self.base = DurableBase { base: self.base.base.clone(), ..DurableBase::START };
         self.view.log = Arc::new(kept);
@@ -95,11 +95,10 @@ impl Client {
 
 /// Whether no other copy can have sent it. What was not sent when the disk was copied may have been sent from the other copy since.
 fn is_kept(entry: &Entry) -> bool {
-    !entry.logged.sent && entry.is_new
+    entry.sent == Sent::No
 }
 
 fn renumbered(entry: &Entry, k: u64) -> Entry {
-    let mut body = entry.logged.body.clone();
-    body.k = k;
-    Entry { logged: Arc::new(Logged { sent: false, body }), ..entry.clone() }
+    let body = Body { k, ..(*entry.body).clone() };
+    Entry { body: Arc::new(body), ..entry.clone() }
 }

@@ -2,8 +2,8 @@
 
 use super::Client;
 use super::lists::Placing;
-use crate::durable::Logged;
-use crate::frames::{Base, Operation, OperationKind, Value};
+use crate::frames::{Base, Body, Operation, OperationKind, Value};
+use crate::rule::COPIES_MAY_HAVE_SENT;
 use crate::value::{Cached, Epoch, Moment};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +20,20 @@ pub(super) struct View {
 /// A transaction of the log, and the epoch of the base that it read.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) logged: Arc<Logged>,
+    pub(super) body: Arc<Body>,
     pub(super) epoch: Epoch,
-    /// The connection in which it was sent for the first time; 0: an earlier process has sent it, or nobody.
-    pub(super) connection: u64,
-    /// Whether this process has committed it. Else another copy of the disk may have it, too.
-    pub(super) is_new: bool,
+    pub(super) sent: Sent,
+}
+
+/// Whether a gateway may have seen a transaction with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// None has.
+    No,
+    /// This process has sent it, in this connection at first.
+    In(u64),
+    /// An earlier process may have sent it, or one with another copy of the disk.
+    Maybe,
 }
 
 /// A transaction that runs: it reads one base and its own operations.
@@ -39,18 +47,19 @@ pub struct Transaction {
 
 impl Entry {
     /// One from disk: what is cached is as old as it.
-    pub(super) fn loaded(logged: Logged) -> Self {
-        Self { logged: Arc::new(logged), epoch: 0, connection: 0, is_new: false }
+    pub(super) fn loaded(body: Body) -> Self {
+        let sent = if COPIES_MAY_HAVE_SENT.kept() { Sent::Maybe } else { Sent::No };
+        Self { body: Arc::new(body), epoch: 0, sent }
     }
 
     pub(super) fn moment(&self) -> Moment {
-        Moment { h_us: self.logged.body.h_us, epoch: self.epoch }
+        Moment { h_us: self.body.h_us, epoch: self.epoch }
     }
 }
 
 /// The keys that these write.
 pub(super) fn written<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeSet<Bytes> {
-    let operations = entries.flat_map(|entry| &entry.logged.body.operations);
+    let operations = entries.flat_map(|entry| &entry.body.operations);
     operations.map(|operation| operation.key.clone()).collect()
 }
 
@@ -63,7 +72,7 @@ impl View {
     fn read(&self, key: &[u8], own: &[Operation]) -> Option<Value> {
         let cached = self.cache.get(key)?;
         let logged = self.log.values().flat_map(|entry| {
-            let of_key = entry.logged.body.operations.iter().filter(|operation| operation.key == key);
+            let of_key = entry.body.operations.iter().filter(|operation| operation.key == key);
             of_key.map(|operation| (entry.moment(), &operation.kind))
         });
         let own = own.iter().filter(|operation| operation.key == key);

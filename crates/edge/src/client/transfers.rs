@@ -1,10 +1,10 @@
 //! Rules 3 to 7: sending the log.
 
-use super::reading::{Entry, written};
+use super::reading::{Entry, Sent, written};
 use super::{Client, Report};
-use crate::durable::{Logged, Row};
+use crate::durable::Row;
 use crate::frames::{Body, MICROS_END, Malformed, ToGateway, ValueHash};
-use crate::rule::{ACKS_PRUNE_NOTHING, COPIES_MAY_HAVE_SENT, HIDDEN_STAYS_HIDDEN, SENT_IS_DURABLE};
+use crate::rule::{ACKS_PRUNE_NOTHING, HIDDEN_STAYS_HIDDEN, TIMES_ARE_DURABLE};
 use crate::value::Epoch;
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ pub const WINDOW: u64 = 64;
 /// After so many Behind in a row the next endpoint is tried.
 pub const BEHIND_MAX: u32 = 3;
 
-/// Transactions that are being marked as sent, or given new times.
+/// Transactions that are being given new times.
 #[derive(Clone, Debug)]
-pub(super) struct Sending {
+pub(super) struct Retiming {
     pub(super) persist: u64,
     entries: Vec<Entry>,
 }
@@ -25,15 +25,15 @@ impl Client {
     /// Sends what may be sent.
     pub(super) fn advance_transfers(&mut self) {
         while let Some(k) = self.next_transfer() {
-            let Some(entry) = self.view.log.get(&k) else { return };
-            if !entry.logged.sent {
-                self.mark_as_sent(k);
-                return;
-            }
             let Some(open) = self.connecting.opened_mut() else { return };
+            let Some(Entry { body, mut sent, .. }) = self.view.log.get(&k).cloned() else { return };
             open.next += 1;
-            let sent_before = entry.connection != open.number;
-            let frame = ToGateway::Transfer { body: entry.logged.body.clone(), sent_before };
+            let now = Sent::In(open.number);
+            if sent == Sent::No {
+                sent = now; // Rule 3
+                Arc::make_mut(&mut self.view.log).entry(k).and_modify(|entry| entry.sent = now);
+            }
+            let frame = ToGateway::Transfer { body: (*body).clone(), sent_before: sent != now };
             self.send_if_open(&frame);
         }
     }
@@ -43,34 +43,13 @@ impl Client {
         let open = self.opened()?;
         let paused = open.paused_until_us.is_some_and(|until| until > self.now_us);
         let welcomed = open.welcome.is_some() && self.fork.is_none();
-        let may = welcomed && !paused && self.sending.is_none() && open.retime.is_none();
+        let may = welcomed && !paused && self.retiming.is_none() && open.retime.is_none();
         (may && open.next <= self.last_k() && open.next <= open.acked + WINDOW).then_some(open.next)
-    }
-
-    /// Rule 3: the disk learns that transactions from `k` on are sent. What an earlier process has committed another copy of the disk may have
-    /// sent, too.
-    fn mark_as_sent(&mut self, k: u64) {
-        let Some(open) = self.opened() else { return };
-        let (number, end) = (open.number, open.acked + WINDOW);
-        let entries = self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent);
-        let entries = entries.map(|(_, entry)| {
-            let logged = Arc::new(Logged { sent: true, body: entry.logged.body.clone() });
-            let connection = if entry.is_new || !COPIES_MAY_HAVE_SENT.kept() { number } else { 0 };
-            Entry { logged, connection, ..entry.clone() }
-        });
-        let entries: Vec<Entry> = entries.collect();
-        let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
-        let persist = self.persist(rows);
-        self.sending = Some(Sending { persist, entries });
-        if !SENT_IS_DURABLE.kept() {
-            self.on_sending_persisted(true);
-            self.advance_transfers();
-        }
     }
 
     /// A transaction that gets a later time loses what its client has seen overwritten: with that time it would win again.
     fn leave_out_hidden(&self, entry: &Entry, body: &mut Body) {
-        if body.h_us == entry.logged.body.h_us || !HIDDEN_STAYS_HIDDEN.kept() {
+        if body.h_us == entry.body.h_us || !HIDDEN_STAYS_HIDDEN.kept() {
             return;
         }
         let cache = &self.view.cache;
@@ -81,7 +60,7 @@ impl Client {
 
     /// The transaction, which counts as prepared in the base of now if its own is so old in a region's entry that regions may not read it any more.
     fn seen_lately(&self, entry: &Entry, oldest_us: u64) -> (Body, Epoch) {
-        let (body, base) = (entry.logged.body.clone(), &self.base.base);
+        let (body, base) = ((*entry.body).clone(), &self.base.base);
         let is_old = (0..base.0.len()).any(|dc| {
             let seen = body.dep.entry(dc);
             seen.micros() < oldest_us && seen < base.entry(dc)
@@ -130,7 +109,7 @@ impl Client {
     pub(super) fn advance_retime(&mut self) {
         let (oldest_us, now_us) = (self.oldest_us(), self.now_us);
         // What is being committed follows it, with a later time.
-        let busy = self.sending.is_some() || self.fork.is_some() || self.commits.is_busy();
+        let busy = self.retiming.is_some() || self.fork.is_some() || self.commits.is_busy();
         let Some(open) = self.connecting.opened_mut().filter(|open| !busy && open.has_based) else { return };
         let Some(k) = open.retime.take().filter(|k| *k > open.acked) else { return };
         open.retimed = Some((k, now_us));
@@ -146,32 +125,32 @@ impl Client {
             body.h_us = own_us.max(least_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
             self.leave_out_hidden(entry, &mut body);
-            let logged = Arc::new(Logged { body, ..*entry.logged });
-            entries.push(Entry { logged, epoch, connection, ..entry.clone() });
+            let sent = if entry.sent == Sent::No { Sent::No } else { Sent::In(connection) };
+            entries.push(Entry { body: Arc::new(body), epoch, sent });
         }
-        let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
+        let rows = entries.iter().map(|entry| Row::Entry((*entry.body).clone())).collect();
         let persist = self.persist(rows);
         self.last_h_us = self.last_h_us.max(last_us);
-        self.sending = Some(Sending { persist, entries });
-        if !SENT_IS_DURABLE.kept() {
-            self.on_sending_persisted(true);
+        self.retiming = Some(Retiming { persist, entries });
+        if !TIMES_ARE_DURABLE.kept() {
+            self.on_retimed(true);
         }
     }
 
-    pub(super) fn on_sending_persisted(&mut self, done: bool) {
-        let Some(sending) = self.sending.take() else { return };
+    pub(super) fn on_retimed(&mut self, done: bool) {
+        let Some(retiming) = self.retiming.take() else { return };
         if !done {
             self.pause(self.timing().retry_ms);
             return;
         }
-        let old = sending.entries.iter().filter_map(|new| {
-            let old = self.view.log.get(&new.logged.body.k)?;
-            (old.logged.body != new.logged.body).then_some(old)
+        let old = retiming.entries.iter().filter_map(|new| {
+            let old = self.view.log.get(&new.body.k)?;
+            (old.body != new.body).then_some(old)
         });
         let shown: Vec<_> = written(old).into_iter().map(|key| (self.shown(&key), key)).collect();
         let log = Arc::make_mut(&mut self.view.log);
-        for entry in sending.entries {
-            log.insert(entry.logged.body.k, entry);
+        for entry in retiming.entries {
+            log.insert(entry.body.k, entry);
         }
         // A write with a later time may win now, and a removal may cover more.
         let changed = shown.into_iter().filter(|(before, key)| *before != self.shown(key));

@@ -1,10 +1,10 @@
 //! The encoding of rows of a client's disk: 1 Secret (32 bytes); 2 Base (`base` vec, `in_base` u, `chain_k` u, digest 32 bytes);
-//! 3 Entry (sent u8, body); 4 Drop (k u); 5 Regions (K u); 6 Value (key, the kind of update and its fields, with times that are differences
+//! 3 Entry (body); 4 Drop (k u); 5 Regions (K u); 6 Value (key, the kind of update and its fields, with times that are differences
 //! to 0); 7 Forget (key); 8 `ForgetAll`.
 
 use super::primitive::{Malformed, Reader, put_base, put_bytes, put_varint};
 use super::{Body, Chain, Change, Secret};
-use crate::durable::{DurableBase, Logged, Row};
+use crate::durable::{DurableBase, Row};
 
 pub(crate) fn encode_row(row: &Row) -> Vec<u8> {
     let mut out = Vec::new();
@@ -20,9 +20,9 @@ pub(crate) fn encode_row(row: &Row) -> Vec<u8> {
             put_varint(&mut out, base.chain_k);
             out.extend_from_slice(&base.chain.0);
         }
-        Row::Entry(logged) => {
-            out.extend_from_slice(&[3, u8::from(logged.sent)]);
-            out.extend(logged.body.encode());
+        Row::Entry(body) => {
+            out.push(3);
+            out.extend(body.encode());
         }
         Row::Drop(k) => {
             out.push(4);
@@ -56,14 +56,7 @@ pub(crate) fn decode_row(bytes: &[u8]) -> Result<Row, Malformed> {
             chain_k: reader.varint()?,
             chain: Chain(reader.array()?),
         }),
-        3 => {
-            let sent = match reader.byte()? {
-                0 => false,
-                1 => true,
-                _ => return Err(Malformed("neither yes nor no")),
-            };
-            return Ok(Row::Entry(Logged { sent, body: Body::decode(reader.rest())? }));
-        }
+        3 => return Ok(Row::Entry(Body::decode(reader.rest())?)),
         4 => Row::Drop(reader.varint()?),
         5 => Row::Regions(reader.varint()?),
         6 => Row::Value(reader.key()?, Change::read(&mut reader, 0)?),

@@ -103,9 +103,9 @@ impl Host {
                 assert!(self.restored, "client {}: a fork of a disk that was not restored", self.number);
                 // What is left has other numbers; the rest may have been applied.
                 self.excused.extend(std::mem::take(&mut self.own).into_values());
-                for (k, logged) in &self.client.durable().log {
-                    self.own.insert(*k, unique_of(&logged.body));
-                    self.excused.remove(&unique_of(&logged.body));
+                for (k, body) in &self.client.durable().log {
+                    self.own.insert(*k, unique_of(body));
+                    self.excused.remove(&unique_of(body));
                 }
             }
             other => panic!("client {}: {other:?}", self.number),
@@ -231,7 +231,7 @@ impl Host {
         let Some(copy) = self.copy.take() else { return };
         self.disk = copy;
         self.restored = true;
-        self.copied.extend(self.disk.log.values().map(|logged| unique_of(&logged.body)));
+        self.copied.extend(self.disk.log.values().map(unique_of));
         self.writes.clear();
         self.excused.extend(std::mem::take(&mut self.own).into_values());
         self.seen = self.disk.base.base.clone();
@@ -247,8 +247,8 @@ impl Host {
             // It died between the new name and the report.
             self.excused.extend(std::mem::take(&mut self.own).into_values());
         }
-        for (k, logged) in &self.disk.log {
-            let unique = unique_of(&logged.body);
+        for (k, body) in &self.disk.log {
+            let unique = unique_of(body);
             self.excused.remove(&unique);
             self.committed.insert(unique.clone());
             self.own.insert(*k, unique);
@@ -276,7 +276,7 @@ impl Host {
         };
         self.own.retain(|k, unique| !in_base(*k, unique));
         let log: BTreeMap<u64, Bytes> =
-            self.client.durable().log.iter().map(|(k, logged)| (*k, unique_of(&logged.body))).collect();
+            self.client.durable().log.iter().map(|(k, body)| (*k, unique_of(body))).collect();
         let lost: Vec<_> = self.own.iter().filter(|(k, unique)| log.get(k) != Some(unique)).collect();
         let of_client = set.iter().filter(|index| world.accepted[**index].cid == cid);
         let of_client: Vec<String> = of_client.map(|index| world.name(*index)).collect();
@@ -284,7 +284,7 @@ impl Host {
         assert!(lost.is_empty(), "client {number}: {place}: {lost:?}; {of_client:?} and {durable:?}");
         let twice: Vec<_> = log.iter().filter(|(k, unique)| in_base(**k, unique)).collect();
         assert!(self.restored || twice.is_empty(), "client {number}: in the base and in the log: {twice:?}");
-        let own: Vec<Body> = self.client.durable().log.into_values().map(|logged| logged.body).collect();
+        let own: Vec<Body> = self.client.durable().log.into_values().collect();
         for key in KEYS {
             if let Some(value) = self.client.read(key.as_bytes()) {
                 let names = || set.iter().map(|index| world.name(*index)).collect::<Vec<_>>();

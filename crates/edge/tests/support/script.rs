@@ -291,6 +291,6 @@ impl Script {
     pub(crate) fn check(&self, k: u64) -> [u8; 8] {
         let base = &self.disk.base;
         let log = self.disk.log.range(base.chain_k + 1..=k);
-        log.fold(base.chain, |chain, (_, logged)| chain.then(&logged.body.encode())).check()
+        log.fold(base.chain, |chain, (_, body)| chain.then(&body.encode())).check()
     }
 }

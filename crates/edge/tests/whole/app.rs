@@ -251,7 +251,9 @@ impl App {
         // What is under way to the disk may get there.
         if rng.bool() {
             while let Some((_, rows)) = self.writes.pop_front() {
-                let commits = rows.iter().filter(|row| matches!(row, Row::Entry(logged) if !logged.sent));
+                let log = &self.disk.log;
+                let commits =
+                    rows.iter().filter(|row| matches!(row, Row::Entry(body) if !log.contains_key(&body.k)));
                 let new = commits.count() as u64;
                 self.committed += if self.commits > self.done { new.min(1) } else { 0 };
                 self.done = if new > 0 { self.commits } else { self.done };

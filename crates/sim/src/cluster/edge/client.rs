@@ -110,7 +110,7 @@ fn secret(from: u64) -> Secret {
 
 /// What only transactions in the log of a disk write.
 fn values_of(disk: &Durable) -> BTreeSet<Bytes> {
-    let bodies = disk.log.values().map(|logged| &logged.body);
+    let bodies = disk.log.values();
     bodies.flat_map(|body| body.operations.iter().filter_map(operations::value_of)).collect()
 }
 

@@ -197,8 +197,8 @@ impl Cluster<'_> {
         let (client, record) = (&mut edge.clients[number], &mut edge.records.all[record]);
         let Some(k) = done else { return };
         record.k = k;
-        let logged = client.core.as_ref().and_then(|core| core.durable().log.remove(&k));
-        record.first = logged.map_or(Hlc::ZERO, |logged| Hlc::at(logged.body.h_us));
+        let body = client.core.as_ref().and_then(|core| core.durable().log.remove(&k));
+        record.first = body.map_or(Hlc::ZERO, |body| Hlc::at(body.h_us));
         record.sure = true;
         let session = client.session;
         let times = (record.began, now);
