@@ -258,18 +258,28 @@ impl Cluster<'_> {
         self.differs = vec![Some("was not compared with its leader".into()); self.servers];
     }
 
-    /// Compares what members hold with what their leaders hold, whenever nothing is under way between them.
+    /// Compares what members hold with what their leaders hold, if nothing is under way between them.
     fn compare_members(&mut self) {
-        for process in (0..self.servers).filter(|_| self.plan.replicas > 1) {
-            let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
-            let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else {
-                continue;
-            };
-            if here.applied == at_leader.last_entry {
-                let partitions = &self.processes[process].partitions;
-                let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
-                self.differs[process] = found;
-            }
+        (0..self.servers).for_each(|process| self.compare_member(process));
+    }
+
+    /// Where leaders log all the time, nothing is under way for moments only: those that have not been compared are when their turn ends.
+    pub(super) fn compare_at_turn(&mut self, process: usize) {
+        if matches!(self.stage, Stage::Settle(_)) && self.differs.get(process).is_some_and(Option::is_some) {
+            self.compare_member(process);
+        }
+    }
+
+    fn compare_member(&mut self, process: usize) {
+        if self.plan.replicas == 1 {
+            return;
+        }
+        let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
+        let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else { return };
+        if here.applied == at_leader.last_entry {
+            let partitions = &self.processes[process].partitions;
+            let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
+            self.differs[process] = found;
         }
     }
 

@@ -69,6 +69,7 @@ impl Cluster<'_> {
         self.wishes = Some(wishes);
         self.see_epoch(at);
         self.plan_tick(at);
+        self.compare_at_turn(at);
         if self.trace.is_some() {
             self.show_versions(at);
         }
