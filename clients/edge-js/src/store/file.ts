@@ -157,7 +157,7 @@ function sameFile(file: number, path: string): boolean {
 
 function recover(path: string, bytes: Buffer): { steps: Step[]; size: number } {
   if (bytes.length < MAGIC.length && MAGIC.startsWith(fromArray(bytes))) return { steps: [], size: 0 };
-  if (fromArray(bytes.subarray(0, MAGIC.length)) !== MAGIC) throw new Error(`${path} is not the file of an edge client`);
+  if (fromArray(bytes.subarray(0, MAGIC.length)) !== MAGIC) throw new Error(`${path} is not the file of an edge client, or of another version`);
   const steps: Step[] = [];
   let at = MAGIC.length;
   while (at + 8 <= bytes.length) {
