@@ -173,7 +173,9 @@ fn record(rows: &[Row]) -> Result<Vec<u8>> {
 /// The state that a file leads to, and the length of what counts of it.
 fn replay(bytes: &[u8]) -> Result<(Durable, u64)> {
     let damaged = |why| Error::new(ErrorKind::InvalidData, why);
-    let mut rest = bytes.strip_prefix(&MAGIC).ok_or(damaged("it is not the file of an edge client, or of another version"))?;
+    let mut rest = bytes
+        .strip_prefix(&MAGIC)
+        .ok_or(damaged("it is not the file of an edge client, or of another version"))?;
     let mut state: Option<Durable> = None;
     while let Some(payload) = next_record(rest)? {
         for row in rows(payload).ok_or(damaged("a record that is not made of rows"))? {

@@ -110,6 +110,48 @@ fn elements_are_put_where_they_are_seen() {
     transaction.push_back("unknown", "z"); // behind whatever is there
 }
 
+/// A transaction reads a list once, and goes on from what its own edits make of that.
+#[test]
+fn a_transaction_sees_its_edits_whatever_else_it_does_to_the_key() {
+    let script = opened();
+    for seed in 0..50 {
+        let mut rng = Rng::with_seed(seed);
+        let mut transaction = script.client.begin();
+        let mut expected: Vec<String> = ["a", "b"].map(Into::into).to_vec();
+        for nth in 0..60 {
+            let text = nth.to_string();
+            let index = rng.usize(..=expected.len());
+            let is_there = index < expected.len();
+            match rng.u8(..12) {
+                0..4 => {
+                    transaction.push_back("l", text.clone());
+                    expected.push(text);
+                }
+                4..7 => {
+                    transaction.insert("l", index, text.clone()).unwrap();
+                    expected.insert(index, text);
+                }
+                7..9 => {
+                    assert_eq!(transaction.set_at("l", index, text.clone()).is_ok(), is_there);
+                    expected.iter_mut().skip(index).take(1).for_each(|one| *one = text.clone());
+                }
+                9..11 => {
+                    assert_eq!(transaction.remove_at("l", index).is_ok(), is_there);
+                    expected = [&expected[..index], expected.get(index + 1..).unwrap_or_default()].concat();
+                }
+                _ => {
+                    transaction.push("l", OperationKind::Delete);
+                    expected.clear();
+                }
+            }
+            assert_eq!(texts(transaction.read(b"l")), expected.join(" "), "seed {seed}, step {nth}");
+        }
+        transaction.push("l", OperationKind::Delete);
+        transaction.push("l", OperationKind::MapSet("f".into(), "v".into()));
+        assert_eq!(transaction.insert("l", 0, "x"), Err(NoElement::WrongType));
+    }
+}
+
 #[test]
 fn what_is_pushed_stands_behind_what_its_client_saw() {
     let mut script = opened();

@@ -168,11 +168,7 @@ fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
     let lists = std::iter::once((AUTHORS_DIFFER, Options { lists: true, ..two() }, 0..300));
     let lost = [ALL_IS_SENT_AGAIN, ONE_CHOICE_FOR_ALL, GONE_IS_NOT_COUNTED];
     let lost = lost.into_iter().map(|rule| (rule, lost_region(), 0..100));
-    soon.chain(lost)
-        .chain(lists)
-        .chain(at)
-        .chain([copies, ties])
-        .collect()
+    soon.chain(lost).chain(lists).chain(at).chain([copies, ties]).collect()
 }
 
 #[test]

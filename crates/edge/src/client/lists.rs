@@ -96,8 +96,8 @@ impl Transaction {
         if index > all.len() {
             return Err(NoElement::Beyond);
         }
-        let left = index.checked_sub(1).map(|left| &all[left]);
-        let position = self.placing.between(left, all.get(index));
+        let (left, right) = (index.checked_sub(1).map(|left| all[left].clone()), all.get(index).cloned());
+        let position = self.placing.between(left.as_ref(), right.as_ref());
         self.push(key, OperationKind::ListSet(position, value.into()));
         Ok(())
     }
@@ -129,17 +129,39 @@ impl Transaction {
         Ok(())
     }
 
-    fn position(&self, key: &[u8], index: usize) -> Result<Bytes, NoElement> {
+    fn position(&mut self, key: &Bytes, index: usize) -> Result<Bytes, NoElement> {
         self.positions(key)?.get(index).cloned().ok_or(NoElement::Beyond)
     }
 
-    /// Those of all elements, in the order of the list.
-    fn positions(&self, key: &[u8]) -> Result<Vec<Bytes>, NoElement> {
-        match self.read(key) {
-            Some(Value::List(elements)) => Ok(elements.into_keys().collect()),
-            Some(Value::Absent) => Ok(Vec::new()),
-            Some(_) => Err(NoElement::WrongType),
-            None => Err(NoElement::NotCached),
+    /// Those of all elements, in the order of the list. The list is read once, however often it is edited.
+    fn positions(&mut self, key: &Bytes) -> Result<&[Bytes], NoElement> {
+        if !self.edited.contains_key(key) {
+            let all = match self.read(key) {
+                Some(Value::List(elements)) => elements.into_keys().collect(),
+                Some(Value::Absent) => Vec::new(),
+                Some(_) => return Err(NoElement::WrongType),
+                None => return Err(NoElement::NotCached),
+            };
+            self.edited.insert(key.clone(), all);
+        }
+        Ok(&self.edited[key])
+    }
+
+    /// An operation that it is going to have makes of a list that it has edited what [`Self::read`] will show.
+    pub(super) fn edits(&mut self, key: &Bytes, kind: &OperationKind) {
+        let Some(all) = self.edited.get_mut(key) else { return };
+        match kind {
+            OperationKind::ListSet(position, _) => {
+                if let Err(place) = all.binary_search(position) {
+                    all.insert(place, position.clone());
+                }
+            }
+            OperationKind::ListRemove(position) => {
+                if let Ok(place) = all.binary_search(position) {
+                    all.remove(place);
+                }
+            }
+            _ => drop(self.edited.remove(key)), // it may be no list any more
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Transaction {
     epoch: Epoch,
     operations: Vec<Operation>,
     pub(super) placing: Placing,
+    /// Positions of lists that it has edited, as it sees them.
+    pub(super) edited: BTreeMap<Bytes, Vec<Bytes>>,
 }
 
 impl Entry {
@@ -90,6 +92,7 @@ impl Client {
             epoch: self.epoch,
             operations: Vec::new(),
             placing: self.hands.after(after_us),
+            edited: BTreeMap::new(),
         }
     }
 
@@ -108,7 +111,9 @@ impl Transaction {
 
     /// Adds an operation.
     pub fn push(&mut self, key: impl Into<Bytes>, kind: OperationKind) {
-        self.operations.push(Operation { key: key.into(), kind });
+        let key = key.into();
+        self.edits(&key, &kind);
+        self.operations.push(Operation { key, kind });
     }
 
     /// Its operations so far.

@@ -275,7 +275,9 @@ impl Cluster<'_> {
             return;
         }
         let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
-        let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else { return };
+        let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else {
+            return;
+        };
         if here.applied == at_leader.last_entry {
             let partitions = &self.processes[process].partitions;
             let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
