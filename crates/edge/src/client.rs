@@ -11,7 +11,8 @@
 //!    another copy of the disk, may have sent it.
 //! 4. A new connection sends the whole log, at most [`WINDOW`] transactions ahead of what is acknowledged.
 //! 5. An Ack prunes nothing: it speaks of one region.
-//! 6. Missing says from where to send again; what is gone from the log is lost.
+//! 6. Missing says from where to send again. What was in a base, and is not in a later one, was lost with K or more regions: the log goes on
+//!    without it.
 //! 7. Later and Behind say when to send again; after three times Behind the next endpoint is tried.
 //! 8. A tick is a new base. The base is durable before it is visible, and the log loses what the base contains in the same step.
 //! 9. A Value is of the base that is visible when its turn comes. A key that the log writes is watched for as long, whoever has given it up.

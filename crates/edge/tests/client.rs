@@ -149,6 +149,38 @@ fn rule_6_missing_says_from_where_to_send_again() {
     assert!(script.told.contains(&Effect::Report(Report::Lost { k: 0 })));
 }
 
+/// With K = 1 the base that a client has seen was that of one region, which is lost. Without this rule it would go round the others for ever.
+#[test]
+fn rule_6_the_log_goes_on_without_what_was_in_the_base_and_was_lost() {
+    let mut script = opened();
+    (0..2).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
+    script.write();
+    let check = script.check(2);
+    script.tick(base(&[40, 40, 40]), (2, check), &[]);
+    script.write();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.disconnect();
+    script.pass(1_000_000);
+    script.connect();
+    script.told.clear();
+    script.transfers();
+    script.welcome(0, [0; 8], false);
+    for newest in [50, 60] {
+        script.tick(base(&[newest; 3]), NONE, &[]);
+        script.write();
+    }
+    let lost = Effect::Report(Report::Lost { k: 0 });
+    assert_eq!(script.told.iter().filter(|told| **told == lost).count(), 1, "once a connection");
+    assert_eq!((script.transfers(), script.client.status()), (vec![(3, true)], Status::Live));
+    script.down(ToClient::Ack { k: 3 });
+    // Of the chain up to 2 the region has only what Hello said.
+    let check = Chain::resumed(check).then(&script.disk.log[&3].encode()).check();
+    script.tick(base(&[70; 3]), (3, check), &[]);
+    script.write();
+    assert_eq!((script.client.pending(), script.client.status()), (0, Status::Live), "it is no fork");
+}
+
 #[test]
 fn rule_7_later_and_behind_wait_and_three_times_behind_goes_elsewhere() {
     let mut script = opened();

@@ -24,6 +24,9 @@ struct Region {
     /// How far it says that it has a client's transactions, and the server that takes them says it.
     guard: Guard,
     missing: u64,
+    /// What is to be accepted is, and noted.
+    accepts: bool,
+    accepted: Vec<EdgeTransaction>,
     /// Up to when other regions have what is new here, those that have most first; and what K clients ask for.
     others_us: Vec<u64>,
     regions: u64,
@@ -55,6 +58,8 @@ impl Region {
             read: 0,
             guard: Guard::default(),
             missing: 0,
+            accepts: false,
+            accepted: Vec::new(),
             others_us: Vec::new(),
             regions: 1,
             holds: |_| false,
@@ -104,6 +109,10 @@ impl Region {
                 Answer::Values(
                     keys.iter().map(|key| self.values.get(key).cloned().unwrap_or_default()).collect(),
                 )
+            }
+            Ask::Accept(all) if self.accepts => {
+                self.accepted.push(*all);
+                Answer::Accepted(Acceptance::Taken(Vec::new()))
             }
             Ask::Accept(_) => Answer::Accepted(Acceptance::Missing(self.missing)),
         }
@@ -246,6 +255,7 @@ fn of_writes_at_one_microsecond_each_client_is_told_the_time_that_says_whether_i
         before: [0; 32],
         digest: [9; 32],
         new: true,
+        after_loss: false,
         updates: Vec::new(),
     };
     let own = clients.map(|client| by_client(client).stamp());
@@ -276,6 +286,53 @@ fn of_writes_at_one_microsecond_each_client_is_told_the_time_that_says_whether_i
         }
     }
     assert!(own[0] != own[1] && own[1] != own[2], "one of each two loses");
+}
+
+/// What was before the log of a client was in the base of a region that is lost for good. As soon as it has a base here that is above its own,
+/// and has not got it, its log goes on without that.
+#[test]
+fn what_a_client_has_seen_and_was_lost_is_not_waited_for() {
+    let mut region = Region::new();
+    region.accepts = true;
+    region.holds = |ask| matches!(ask, Ask::Changed(..) | Ask::Read(..)); // of the channel: it has no base yet
+    region.clients.insert(1, ClientLink::default());
+    region.gateway.opened(1);
+    let (base, check) = (Base(vec![Hlc::at(NOON_US - 9)]), [5; 8]);
+    let hello = Hello {
+        secret: Secret([1; 32]),
+        regions: 1,
+        base: base.clone(),
+        in_base: 2,
+        first: 3,
+        check,
+        token: Bytes::new(),
+    };
+    region.send(1, &ToGateway::Hello(hello));
+    region.watch(1, 0, "k");
+    region.send(1, &ToGateway::Sync);
+    let add = Operation { key: "k".into(), kind: OperationKind::Add(1) };
+    let body = |k| Body { k, h_us: NOON_US + k, dep: base.clone(), operations: vec![add.clone()] };
+    let transfer = |k| ToGateway::Transfer { body: body(k), sent_before: true };
+    region.send(1, &transfer(3));
+    assert!(
+        matches!(region.told(1)[..], [ToClient::Welcome(_), ToClient::Behind { .. }]),
+        "it may be here yet"
+    );
+    region.holds = |_| false;
+    for (id, answer) in std::mem::take(&mut region.held) {
+        region.gateway.answered(id, answer, region.now_us);
+    }
+    region.settle();
+    assert!(matches!(&region.told(1)[..], [ToClient::Tick(tick)] if tick.in_base == 0));
+    region.send(1, &transfer(4));
+    assert_eq!(region.told(1), [ToClient::Missing { k: 2 }], "3 goes first");
+    region.send(1, &transfer(3));
+    region.send(1, &transfer(4));
+    assert_eq!(region.told(1), [ToClient::Ack { k: 3 }, ToClient::Ack { k: 4 }]);
+    let after = Chain::resumed(check);
+    let chain = [after, after.then(&body(3).encode()), after.then(&body(3).encode()).then(&body(4).encode())];
+    let seen = region.accepted.iter().map(|one| (one.k, one.after_loss, one.before, one.digest));
+    assert!(seen.eq([(3, true, chain[0].0, chain[1].0), (4, false, chain[1].0, chain[2].0)]));
 }
 
 /// The last client of a K leaves while the gateway reads for it, and another comes: the answer is of another reading.

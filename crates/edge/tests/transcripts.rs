@@ -167,6 +167,35 @@ fn forked_by_a_tick() {
 }
 
 #[test]
+fn a_base_without_what_was_in_an_earlier_one() {
+    let mut script = Script::new(
+        "Transactions 1 and 2 were in a base, and are not in a later one: they are lost. The third goes on without them.",
+    );
+    script.watch("a");
+    script.open(base(&[10, 20, 30]), NONE, &[(0, Value::Absent)]);
+    (0..2).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
+    script.write();
+    let check = script.check(2);
+    script.tick(base(&[40, 50, 60]), (2, check), &[(0, string(55, "2"))]);
+    script.write();
+    script.commit(&[("a", OperationKind::Add(1))]);
+    script.write();
+    script.disconnect();
+    script.pass(1_000_000);
+    script.connect();
+    script.welcome(0, [0; 8], false);
+    script.tick(base(&[70, 70, 70]), NONE, &[(0, Value::Absent)]);
+    script.write();
+    script.read("a");
+    script.down(ToClient::Ack { k: 3 });
+    let check = script.check(3);
+    script.tick(base(&[80, 80, 80]), (3, check), &[(0, string(75, "1"))]);
+    script.write();
+    script.read("a");
+    keep("lost", &script);
+}
+
+#[test]
 fn missing_and_lost() {
     let mut script = Script::new(
         "Missing sends again, once for the same number within a second; one below the log is a loss.",

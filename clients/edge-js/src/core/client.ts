@@ -15,7 +15,7 @@ import { type Bytes, compareBytes, toText } from "./bytes.js";
 import { Malformed, type Vec, WATCHED_MAX, dominates, greatest, micros } from "./codec.js";
 import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
 import { Link, type Welcome } from "./link.js";
-import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
+import { DIGEST_0, type Entry, Log, type Origin, type Row, resumed, rowOf } from "./log.js";
 import { birthOf } from "./position.js";
 import { Rng } from "./rng.js";
 import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf, hides } from "./value.js";
@@ -100,7 +100,7 @@ export interface Status {
   readonly isolated: boolean;
   readonly unsent: number;
   readonly pending: number;
-  /** The region lacks own transactions that are not in the log any more: K or more regions were lost. */
+  /** Own transactions that were in a base, and are not in the log any more, were lost: K or more regions were. The log goes on without them. */
   readonly lost: boolean;
 }
 
@@ -726,7 +726,9 @@ export class Client {
       const { tick, link } = next;
       const g = Math.max(tick.g, this.#meta.g);
       const before = Math.min(Math.max(this.#meta.before, g), this.#log.last);
-      const digest = this.#log.digestAt(before)!;
+      const known = this.#log.digestAt(before)!;
+      // What was in a base, and is not in this one, was lost: of its chain the region has no more than that.
+      const digest = hasLost(tick, this.#meta) ? resumed(known) : known;
       if (tick.g > this.#meta.g && (tick.g > this.#log.last || digest.slice(0, 8) !== tick.check)) {
         // Another branch: this disk was restored, or copied.
         this.#staged = [];
@@ -766,6 +768,7 @@ export class Client {
 
   #applyTick(link: Link, tick: Tick, meta: Meta): void {
     this.#staged.shift();
+    if (hasLost(tick, this.#meta)) this.#lost = true;
     const dropped = this.#log.prune(meta.before, meta.digest);
     this.#meta = meta;
     this.#epoch++;
@@ -1147,6 +1150,11 @@ export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key:
 
 function elementsIn(value: Value): number {
   return "fields" in value ? value.fields.size : value.kind === "set" ? value.members.size : 1;
+}
+
+/** Rule 6: whether transactions that were in the base are not in that of a tick, which has all of it that is left. */
+function hasLost(tick: Tick, meta: Meta): boolean {
+  return tick.g < meta.before;
 }
 
 function keysOf(entries: Iterable<Entry>): Set<Bytes> {

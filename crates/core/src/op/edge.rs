@@ -50,6 +50,8 @@ pub struct EdgeTransaction {
     pub digest: Digest,
     /// It was not sent to another region, nor in an earlier connection: no one else can have accepted it.
     pub new: bool,
+    /// Those of its client before it that are not here were lost for good, with regions: it is accepted without them.
+    pub after_loss: bool,
     /// What it does to each key, in order, each with its place in the transaction.
     pub updates: Vec<(Key, Vec<(u32, Update)>)>,
 }
@@ -167,6 +169,7 @@ mod tests {
             before: [0; 32],
             digest: [digest; 32],
             new: true,
+            after_loss: false,
             updates: Vec::new(),
         }
     }

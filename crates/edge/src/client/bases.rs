@@ -94,7 +94,15 @@ impl Client {
         for (k, entry) in self.view.log.range(..=in_base) {
             (chain_k, chain) = (*k, Chain::then(&chain, &entry.body.encode()));
         }
+        if self.has_lost(tick) {
+            chain = Chain::resumed(chain.check()); // the region has no more of it
+        }
         DurableBase { base: tick.to.clone(), in_base, chain_k, chain }
+    }
+
+    /// Rule 6: whether transactions that were in the base are not in this one, which has all of that base that is left.
+    fn has_lost(&self, tick: &Tick) -> bool {
+        tick.in_base < self.base.chain_k
     }
 
     pub(super) fn on_tick_persisted(&mut self, done: bool) {
@@ -107,6 +115,12 @@ impl Client {
             return;
         }
         self.on_values_persisted();
+        if self.has_lost(&tick)
+            && let Some(open) = self.connecting.opened_mut()
+            && !std::mem::replace(&mut open.told_loss, true)
+        {
+            self.report(Report::Lost { k: tick.in_base });
+        }
         self.base = self.base_of(&tick);
         self.view.base = self.base.base.clone();
         let done = self.base.chain_k;

@@ -96,6 +96,8 @@ pub(super) struct Connection {
     pub(super) ticked_at_us: Option<u64>,
     /// A base of this connection is visible.
     pub(super) has_based: bool,
+    /// That transactions were lost was reported.
+    pub(super) told_loss: bool,
     welcomed_at_us: u64,
 }
 
@@ -171,6 +173,7 @@ impl Connection {
             retime: None,
             ticked_at_us: None,
             has_based: false,
+            told_loss: false,
             welcomed_at_us: now_us,
         }
     }

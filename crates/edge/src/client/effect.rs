@@ -147,9 +147,9 @@ pub enum Report {
         /// Transactions of the log that had been sent, or may have been: they are gone from the log, and may have been applied.
         dropped: Vec<u64>,
     },
-    /// A region lacks transactions that the client does not have any more: K or more regions have been lost.
+    /// Transactions that were in a base, and that the client does not have any more, were lost: K or more regions have been.
     Lost {
-        /// The last transaction that the region has.
+        /// The last transaction that is left of those.
         k: u64,
     },
     /// The gateway has sent Error, or something that is no frame.

@@ -37,18 +37,23 @@ impl Gateway {
                 self.send(id, &ToClient::Ack { k: body.k });
                 continue;
             }
-            if head.k + 1 < hello.first {
-                connection.queue.clear();
+            let (first, check) = (hello.first, hello.check);
+            let after_loss = head.k + 1 < first;
+            if after_loss && !self.has_lost(id) {
                 return self.lacks_base(id);
             }
-            if body.k > head.k + 1 {
+            let next = if after_loss { first } else { head.k + 1 };
+            let Some(connection) = self.connections.get_mut(&id) else { return };
+            if body.k > next {
                 connection.queue.clear();
-                return self.send(id, &ToClient::Missing { k: head.k });
+                return self.send(id, &ToClient::Missing { k: next - 1 });
             }
-            let (before, operations) = (Chain(head.digest), body.operations.len() as u64);
+            let before = if after_loss { Chain::resumed(check) } else { Chain(head.digest) };
+            let operations = body.operations.len() as u64;
             let chain = before.then(&body.encode());
             connection.busy = Some(Busy { k: body.k, h_us: body.h_us, chain, operations });
-            let asked = transaction(connection.client, body, before, chain, !sent_before);
+            let asked = transaction(connection.client, body, (before, chain), !sent_before);
+            let asked = EdgeTransaction { after_loss, ..asked };
             self.ask(Why::Accept(id), Ask::Accept(Box::new(asked)));
         }
     }
@@ -64,10 +69,22 @@ impl Gateway {
         self.transfer(id);
     }
 
+    /// Whether transactions that the client has seen in its base were lost for good: the base that it was told of here has all of that base
+    /// that is left, and does not have them.
+    fn has_lost(&self, id: ConnectionId) -> bool {
+        let Some(connection) = self.connections.get(&id).filter(|connection| connection.live) else {
+            return false;
+        };
+        let (Some(hello), Some(regions)) = (&connection.hello, connection.channel) else { return false };
+        self.guard(regions, connection).k + 1 < hello.first
+    }
+
     /// What the client has in its base is not where its transactions are taken: the region, or after a restart that server, does not know yet that
     /// it has it.
     fn lacks_base(&mut self, id: ConnectionId) {
-        let Some(client) = self.connections.get(&id).map(|connection| connection.client) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.queue.clear();
+        let client = connection.client;
         self.ask(Why::Catch(id), Ask::Guard(client));
         self.send(id, &ToClient::Behind { wait_ms: AGAIN_MS });
     }
@@ -126,8 +143,7 @@ impl Gateway {
 fn transaction(
     client: tidemark_core::ClientId,
     body: Body,
-    before: Chain,
-    digest: Chain,
+    (before, digest): (Chain, Chain),
     new: bool,
 ) -> EdgeTransaction {
     let mut updates: Vec<(Key, Vec<(u32, Update)>)> = Vec::new();
@@ -146,6 +162,7 @@ fn transaction(
         before: before.0,
         digest: digest.0,
         new,
+        after_loss: false,
         updates,
     }
 }

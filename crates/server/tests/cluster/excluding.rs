@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
 use tidemark_contract::removal::{Exclusion, Standing, Step};
+use tidemark_edge::client::Report;
 use tidemark_edge::frames::OperationKind::{Add, Set};
 
 /// Gives an order about C to the nodes of A and B.
@@ -91,4 +92,42 @@ fn what_a_lost_region_leaves_behind_is_settled_when_it_is_excluded() {
         assert_eq!(ask(&mut client, "GET last"), "mine");
         assert_eq!(ask(&mut client, &format!("GET {name}")), "half");
     }
+}
+
+/// A client of K = 1 has seen in C what nobody else has, and a transaction of its own is in that base. Both are lost with C. What it has not
+/// delivered goes on without them.
+#[test]
+fn what_a_client_of_one_region_has_seen_there_can_be_lost_and_it_goes_on() {
+    let (mut cluster, mut redis) = started(1);
+    let mut app = App::new(&cluster, &[2, 0, 1], 1);
+    app.loses = true;
+    app.load(&["seen", "own", "count", "after"]);
+    for (from, to) in [("C", "A"), ("C", "B"), ("A", "C"), ("B", "C")] {
+        cut(&cluster, from, to);
+    }
+    assert_eq!(ask(&mut redis[2], "SET seen alone"), "OK");
+    app.until("its base has it", |app| app.text("seen") == "alone");
+    app.commit(&[("own", Set("on top".into())), ("count", Add(1))]);
+    app.until("its base has its own, too", |app| app.client().pending() == 0);
+    cluster.stop(2);
+    app.commit(&[("count", Add(1)), ("after", Set("mine".into()))]);
+    app.run(Duration::from_secs(1));
+    assert_eq!((app.text("count"), app.client().pending()), ("2".into(), 1), "C may come back");
+
+    let told = order(&cluster, 1, &Step::Hold).expect("they hold");
+    let next = Standing::cut(&told).expect("nothing was forgotten");
+    eventually("they cut", || order(&cluster, 1, &next).is_ok());
+    eventually("they have the same of C", || order(&cluster, 1, &Step::Exclude).is_ok());
+    app.until("it is delivered", |app| app.client().pending() == 0);
+    let all = |app: &App| ["seen", "own", "count", "after"].map(|key| app.text(key));
+    app.until("it has what is left", |app| all(app) == ["", "", "1", "mine"]);
+    assert!(app.reports.contains(&Report::Lost { k: 0 }), "{:?}", app.reports);
+    for node in [0, 1] {
+        let mut client = cluster.client(node);
+        eventually("the others have it", || ask(&mut client, "GET after") == "mine");
+        let left = ["seen", "own", "count"].map(|key| ask(&mut client, &format!("GET {key}")));
+        assert_eq!(left, ["-", "-", "1"]);
+    }
+    app.commit(&[("count", Add(1))]);
+    app.until("it goes on as usual", |app| app.client().pending() == 0 && app.text("count") == "2");
 }

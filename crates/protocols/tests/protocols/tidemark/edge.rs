@@ -1,6 +1,7 @@
 //! Transactions of edge clients (D17 to D19).
 
 mod drawn;
+mod loss;
 
 use super::*;
 use tidemark_contract::core::{
@@ -60,12 +61,12 @@ impl Client {
 
     /// Commits a transaction at the time `now`, in microseconds.
     pub(super) fn commit(&mut self, now: u64, updates: Vec<(Key, Vec<(u32, Update)>)>) -> EdgeTransaction {
-        self.last += 1;
-        self.h = self.h.max(self.base.max()).max(at(now)).next();
+        (self.last, self.h) = (self.last + 1, self.h.max(self.base.max()).max(at(now)).next());
         let (before, digest) = (self.digest, self.next_digest());
         self.digest = digest;
         let (client, k, h, dep) = (self.id, self.last, self.h, self.base.clone());
-        self.log.push(EdgeTransaction { client, k, h, dep, before, digest, new: false, updates });
+        let (new, after_loss) = (false, false);
+        self.log.push(EdgeTransaction { client, k, h, dep, before, digest, new, after_loss, updates });
         self.log.last().expect("just pushed").clone()
     }
 
@@ -380,19 +381,18 @@ fn d20_changes_are_told_as_long_as_they_are_remembered() {
 #[test]
 fn d16_a_base_is_read_where_it_is_whole() {
     let mut lab = edge(2);
-    let x = lab.key("x", 0);
+    let keys = &[lab.key("x", 0)];
     let (a, b) = (lab.client(0), lab.client(1));
     settle(&mut lab, 200_000);
     lab.set_clocks(400_000);
-    lab.put(b, &x, "1");
+    lab.put(b, &keys[0], "1");
     let at = |us| v(&[us, us]);
-    let keys = std::slice::from_ref(&x);
     assert_eq!(read_base(&mut lab, a, &at(410_000), keys), None, "A has not got it");
     let torn = without(&[BASES_ARE_HERE], || read_base(&mut lab, a, &at(410_000), keys));
     assert_eq!(torn.map(|found| value(&found[0])), Some(None), "this is what it is for");
     for n in 0..20 {
         settle(&mut lab, 500_000 + n * 200_000);
-        lab.put(b, &x, "later");
+        lab.put(b, &keys[0], "later");
     }
     assert_eq!(read_base(&mut lab, a, &at(410_000), keys), None, "it is collected");
     let base = base_of(&mut lab, a, 2).expect("there is one");

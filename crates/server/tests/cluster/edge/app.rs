@@ -16,7 +16,9 @@ pub(crate) struct App {
     driver: Driver<Durable>,
     setup: Setup,
     runtime: Runtime,
-    pub(super) reports: Vec<Report>,
+    pub(crate) reports: Vec<Report>,
+    /// Transactions of it may be lost, with its region.
+    pub(crate) loses: bool,
 }
 
 impl App {
@@ -42,7 +44,13 @@ impl App {
         let endpoints = nodes.iter().map(endpoint).collect();
         let setup = Setup { endpoints, token, lowers, keep_values: false };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut app = Self { driver: Driver::new(disk, setup.clone()), setup, runtime, reports: Vec::new() };
+        let mut app = Self {
+            driver: Driver::new(disk, setup.clone()),
+            setup,
+            runtime,
+            reports: Vec::new(),
+            loses: false,
+        };
         app.event(Event::Start);
         app
     }
@@ -63,7 +71,11 @@ impl App {
             match effect {
                 Effect::CommitFailed { why, .. } => panic!("{why}"),
                 Effect::Report(report) => {
-                    assert!(!matches!(report, Report::Forked { .. } | Report::Lost { .. }), "{report:?}");
+                    let is_loss = matches!(report, Report::Lost { .. });
+                    assert!(
+                        !matches!(report, Report::Forked { .. }) && (self.loses || !is_loss),
+                        "{report:?}"
+                    );
                     self.reports.push(report);
                 }
                 _ => {}
@@ -126,7 +138,7 @@ impl App {
         }
     }
 
-    pub(super) fn text(&self, key: &str) -> String {
+    pub(crate) fn text(&self, key: &str) -> String {
         string(self.client().read(key.as_bytes()))
     }
 
@@ -196,7 +208,7 @@ impl Raw {
         self.rest()
     }
 
-    pub(super) fn text(mut self, text: &str) -> String {
+    pub(crate) fn text(mut self, text: &str) -> String {
         self.0.send(Message::Text(text.into())).unwrap();
         self.rest()
     }

@@ -119,8 +119,8 @@ pub(super) fn in_words(report: &Report) -> String {
              again; see whether the copy has delivered them"
         ),
         Report::Lost { k } => format!(
-            "this region has this client's transactions up to {k} only, and those after them are not in the folder any more: as many \
-             regions as K were lost"
+            "transactions of this client after {k}, which were delivered before, are lost: so were as many regions as K, or more. What is \
+             not delivered yet goes on without them"
         ),
         Report::Error { code, text } => {
             format!("{}: {}", String::from_utf8_lossy(code), String::from_utf8_lossy(text))
