@@ -140,7 +140,8 @@ impl Cluster<'_> {
     /// The process of a client ends, for good if there is no time when it is back. Of what its disk was asked for, it may have the first.
     fn edge_crashes(&mut self, number: usize, until: Micros) {
         let some = self.edge_draw(4) as usize;
-        let client = &mut self.edge().clients[number];
+        let edge = self.edge();
+        let client = &mut edge.clients[number];
         client.dead |= until == Micros::MAX;
         if client.core.take().is_none() {
             return;
@@ -148,6 +149,7 @@ impl Cluster<'_> {
         client.life += 1;
         for (_, rows) in client.writes.drain(..).take(some) {
             rows.iter().for_each(|row| client.disk.apply(row));
+            edge.records.on_disk(&rows);
         }
         client.writes.clear();
         (client.asked, client.wake, client.starts_at) = (None, None, until);
@@ -240,7 +242,8 @@ impl Cluster<'_> {
     /// The disk of a client does what it was asked first.
     pub(super) fn edge_written(&mut self, number: usize, life: u64) {
         let now = self.now;
-        let client = &mut self.edge().clients[number];
+        let edge = self.edge();
+        let client = &mut edge.clients[number];
         if client.life != life {
             return;
         }
@@ -249,6 +252,7 @@ impl Cluster<'_> {
             Event::PersistFailed { id }
         } else {
             rows.iter().for_each(|row| client.disk.apply(row));
+            edge.records.on_disk(&rows);
             Event::Persisted { id }
         };
         self.edge_tell(number, event);

@@ -21,6 +21,7 @@ use tidemark_core::{
     Verb,
 };
 use tidemark_edge::client::Event as Heard;
+use tidemark_edge::durable::Row;
 use tidemark_edge::frames::Value;
 
 /// The fields of hashes in schedules.
@@ -46,8 +47,7 @@ struct Record {
     asked_there: Option<Stamp>,
     /// With which stamp a region was asked last to take it: it may have taken it, and died before it said so.
     asked: Option<Stamp>,
-    /// When it counted for its client at first, and which of its operations were left out since: the client has seen them overwritten.
-    first: Hlc,
+    /// Its operations that were left out of it: the client has seen them overwritten.
     left_out: Vec<usize>,
     /// It was acknowledged, and its client can still send it.
     sure: bool,
@@ -63,6 +63,8 @@ pub(super) struct Records {
     all: Vec<Record>,
     /// By a value that only they write.
     by_value: BTreeMap<Bytes, usize>,
+    /// The last time of a transaction with this value that was on its client's disk.
+    times: BTreeMap<Bytes, Hlc>,
 }
 
 impl Records {
@@ -73,6 +75,23 @@ impl Records {
     /// Whether a transaction writes one of these values.
     pub(super) fn is_among(&self, record: usize, values: &BTreeSet<Bytes>) -> bool {
         values.iter().any(|value| self.by_value.get(value) == Some(&record))
+    }
+
+    /// A client's disk has these rows.
+    pub(super) fn on_disk(&mut self, rows: &[Row]) {
+        for row in rows {
+            let Row::Entry(body) = row else { continue };
+            let h = Hlc::at(body.h_us);
+            for value in body.operations.iter().filter_map(value_of) {
+                self.times.entry(value).and_modify(|time| *time = h.max(*time)).or_insert(h);
+            }
+        }
+    }
+
+    /// When an operation counted for its client at last.
+    fn time_of(&self, op: &Op) -> Hlc {
+        let Op::Put { update, .. } = op else { return Hlc::ZERO };
+        written(update).and_then(|value| self.times.get(&value).copied()).unwrap_or_default()
     }
 
     /// A disk was put back that has a transaction with one of these values.
@@ -169,7 +188,6 @@ impl Cluster<'_> {
             lost: None,
             asked_there: None,
             asked: None,
-            first: Hlc::ZERO,
             left_out: Vec::new(),
             sure: false,
             copied: false,
@@ -197,8 +215,6 @@ impl Cluster<'_> {
         let (client, record) = (&mut edge.clients[number], &mut edge.records.all[record]);
         let Some(k) = done else { return };
         record.k = k;
-        let body = client.core.as_ref().and_then(|core| core.durable().log.remove(&k));
-        record.first = body.map_or(Hlc::ZERO, |body| Hlc::at(body.h_us));
         record.sure = true;
         let session = client.session;
         let times = (record.began, now);
@@ -330,17 +346,18 @@ impl Cluster<'_> {
                 copies.push(Copy { events: record.events.clone(), stamp: there });
             }
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
-            let left_out: Vec<Key> =
-                record.left_out.iter().filter_map(|at| register(&record.ops[*at])).collect();
+            let left_out = record.left_out.iter().map(|at| &record.ops[*at]);
+            let left_out: BTreeMap<Key, Hlc> =
+                left_out.filter_map(|op| Some((register(op)?, edge.records.time_of(op)))).collect();
             for event in &mut self.history.events[record.events.clone()] {
                 let session = event.session;
                 if let Action::Write { version, key, .. } = &mut event.action {
-                    // What was left out lost to what its client had seen, and was above the client's own before.
+                    // What was left out counted until then. It lost to what its client had seen, and was above the client's own before.
                     let before = last.entry((session, key.clone())).or_default();
-                    let ts = record.first.max(before.next());
-                    let lost = || Stamp { ts, origin: DcId::EDGE, seq: record.client as u32 };
-                    let left_out = left_out.contains(key);
-                    (event.fate, *version) = (fate, stamp.map(|stamp| if left_out { lost() } else { stamp }));
+                    let seq = record.client as u32;
+                    let lost = |h: &Hlc| Stamp { ts: before.next().max(*h), origin: DcId::EDGE, seq };
+                    let lost = left_out.get(key).map(lost);
+                    (event.fate, *version) = (fate, stamp.map(|stamp| lost.unwrap_or(stamp)));
                     *before = version.map_or(*before, |version| version.ts);
                 }
             }
