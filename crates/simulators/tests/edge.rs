@@ -46,6 +46,12 @@ fn lists_of_edge_clients_are_those_of_sessions() {
     cleared("tidemark", Options { lists: true, ..lost_region() }, 0..50);
 }
 
+/// Regions are Raft groups. Their leaders log bases all the time, so that a slow member has never all that its leader has.
+#[test]
+fn edge_clients_of_raft_groups_lose_nothing() {
+    cleared("tidemark", Options { replicas: 3, edge: 2, ops: 30, ..two() }, 0..100);
+}
+
 /// A region is lost for good, and excluded. What clients have committed is there in the end, once, and nobody misses what was seen.
 #[test]
 fn a_lost_region_takes_nothing_of_edge_clients_along() {

@@ -143,6 +143,8 @@ pub(crate) struct Cluster<'a> {
     agreed: Vec<u64>,
     /// What of each process was not as at its leader when they were last compared, since then.
     differs: Vec<Option<String>>,
+    /// The leader of a group held this at that entry.
+    held: BTreeMap<usize, (u64, Vec<settle::Chains>)>,
     /// When the last bytes that were under way when everything healed have arrived.
     asked_until: Micros,
     history: History,
@@ -217,6 +219,7 @@ impl<'a> Cluster<'a> {
             epochs: vec![BTreeSet::new(); servers],
             agreed: Vec::new(),
             differs: Vec::new(),
+            held: BTreeMap::new(),
             asked_until: 0,
             history: History { header, ..History::default() },
             ledger: Ledger::default(),

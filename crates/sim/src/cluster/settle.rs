@@ -256,31 +256,47 @@ impl Cluster<'_> {
         let groups = self.servers / self.plan.replicas;
         self.agreed = (0..groups).map(|group| members(group).map(applied).max().unwrap_or(0)).collect();
         self.differs = vec![Some("was not compared with its leader".into()); self.servers];
+        self.held.clear();
     }
 
-    /// Compares what members hold with what their leaders hold, if nothing is under way between them.
+    /// Compares what members hold with what their leaders hold, whenever nothing is under way between them.
     fn compare_members(&mut self) {
-        (0..self.servers).for_each(|process| self.compare_member(process));
+        for process in (0..self.servers).filter(|_| self.plan.replicas > 1) {
+            let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
+            let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else {
+                continue;
+            };
+            if here.applied == at_leader.last_entry {
+                let partitions = self.processes[process].partitions.iter();
+                let mut pairs =
+                    partitions.map(|partition| (chains(leads, *partition), chains(follows, *partition)));
+                self.differs[process] = pairs.find_map(|(leads, follows)| difference(&leads, &follows));
+            }
+        }
     }
 
-    /// Where leaders log all the time, nothing is under way for moments only: those that have not been compared are when their turn ends.
+    /// A leader that logs all the time has always something under way to a slow member: what the leader held is kept until that member has
+    /// applied as much.
     pub(super) fn compare_at_turn(&mut self, process: usize) {
-        if matches!(self.stage, Stage::Settle(_)) && self.differs.get(process).is_some_and(Option::is_some) {
-            self.compare_member(process);
-        }
-    }
-
-    fn compare_member(&mut self, process: usize) {
-        if self.plan.replicas == 1 {
+        if !matches!(self.stage, Stage::Settle(_)) || self.plan.replicas == 1 {
             return;
         }
-        let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
-        let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else {
-            return;
-        };
-        if here.applied == at_leader.last_entry {
-            let partitions = &self.processes[process].partitions;
-            let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
+        let group = self.group_of(process);
+        let members = group * self.plan.replicas..(group + 1) * self.plan.replicas;
+        let Some((node, here)) = self.member(process) else { return };
+        let all =
+            || self.processes[process].partitions.iter().map(|partition| chains(node, *partition)).collect();
+        if self.leader(group) == Some(process) {
+            let waits = |member: usize| self.differs[member].is_some() && member != process;
+            let applied = |member: usize| self.member(member).map_or(0, |(_, view)| view.applied);
+            let passed = |entry: u64| members.clone().any(|member| waits(member) && applied(member) > entry);
+            if members.clone().any(waits) && self.held.get(&group).is_none_or(|(entry, _)| passed(*entry)) {
+                let held: Vec<Chains> = all();
+                self.held.insert(group, (here.last_entry, held));
+            }
+        } else if let Some((_, held)) = self.held.get(&group).filter(|(entry, _)| *entry == here.applied) {
+            let follows: Vec<Chains> = all();
+            let found = held.iter().zip(&follows).find_map(|(leads, follows)| difference(leads, follows));
             self.differs[process] = found;
         }
     }
@@ -328,19 +344,18 @@ fn said(op: &Op) -> String {
 }
 
 /// In what a follower's chains are not its leader's, if in anything.
-fn difference(leads: &dyn Node, follows: &dyn Node, partition: tidemark_core::PartitionId) -> Option<String> {
-    let (at_leader, here) = (chains(leads, partition), chains(follows, partition));
+fn difference(at_leader: &Chains, here: &Chains) -> Option<String> {
     let keys = at_leader.keys().chain(here.keys());
     let key = keys.into_iter().find(|key| at_leader.get(*key) != here.get(*key))?;
     let stamps = |chains: &Chains| {
         let versions = chains.get(key).into_iter().flatten();
         versions.map(|(stamp, _)| stamp.to_string()).collect::<Vec<_>>().join(" ")
     };
-    Some(format!("holds {key} = [{}], its leader [{}]", stamps(&here), stamps(&at_leader)))
+    Some(format!("holds {key} = [{}], its leader [{}]", stamps(here), stamps(at_leader)))
 }
 
 /// Of each key its versions, oldest first. What a protocol keeps beside them may be newer in a leader's memory.
-type Chains = BTreeMap<Key, Vec<(Stamp, Write)>>;
+pub(super) type Chains = BTreeMap<Key, Vec<(Stamp, Write)>>;
 
 fn chains(node: &dyn Node, partition: tidemark_core::PartitionId) -> Chains {
     let mut chains = Chains::new();
