@@ -134,14 +134,6 @@ fn what_is_left_out_counted_with_the_last_time_that_it_had() {
     cleared("tidemark", many(), 10591..10592);
 }
 
-/// A disk was put back that had a transaction of before its client was ever connected. Both copies were given new times, by regions that did
-/// not know of each other's yet: nobody can find out.
-#[test]
-fn a_transaction_that_two_regions_gave_new_times_is_counted_and_not_judged() {
-    let summary = play("tidemark", Options { edge: 2, ops: 30, ..two() }, 20008183..20008184);
-    assert_eq!((summary.violations, summary.stats.edge_copied), (0, 1), "{:?}", summary.stats);
-}
-
 /// A session read what was stable where one server was starting again, and the other one was killed soon after: nobody but the session knew how
 /// much of the region that was then lost had been shown.
 #[test]
