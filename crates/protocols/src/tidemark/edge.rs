@@ -161,10 +161,11 @@ impl Tidemark {
             let other = all.k == guard.k && all.digest != guard.digest;
             return Some(if other { Acceptance::Forked(guard.k) } else { Acceptance::Known });
         }
-        if all.k != guard.k + 1 && GUARDS_GO_FIRST.kept() && !all.after_loss {
+        let follows = GUARDS_GO_FIRST.kept() && !all.after_loss;
+        if follows && all.k != guard.k + 1 {
             return Some(Acceptance::Missing(guard.k));
         }
-        if all.before != guard.digest && GUARDS_GO_FIRST.kept() && !all.after_loss {
+        if follows && all.before != guard.digest {
             return Some(Acceptance::Forked(guard.k));
         }
         if self.excluded.doubts(&all.dep) {
