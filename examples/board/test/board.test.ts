@@ -235,7 +235,15 @@ test("devtools: what is pending, how far it is, and the base of each region", as
   // Another tab of this client sees the same, through the one that leads.
   await a.setViewportSize({ width: 1280, height: 800 });
   const follower = await a.context().newPage();
-  await follower.addInitScript(() => sessionStorage.setItem("seat", "0"));
+  await follower.addInitScript(() => {
+    sessionStorage.setItem("seat", "0");
+    // It is slow to open: until then nothing can be clicked, so that no click is lost.
+    const request = navigator.locks.request.bind(navigator.locks) as (...given: unknown[]) => Promise<unknown>;
+    navigator.locks.request = async (...given: unknown[]) => {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      return request(...given);
+    };
+  });
   await follower.goto(a.url());
   await follower.click("#tools");
   await follower.locator("#devtools .top :text('follows')").waitFor();
