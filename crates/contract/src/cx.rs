@@ -129,8 +129,8 @@ pub struct Before {
     pub previous: Option<Found>,
     /// What the new version does; none if the condition does not hold, or the command changes nothing.
     pub write: Option<Write>,
-    /// What [`Write::Apply`] says, of a command on one key.
-    pub effect: Option<tidemark_crdt::Effect>,
+    /// What [`Write::Apply`] says, of each key that a command changes, if that is known.
+    pub effects: smallvec::SmallVec<[tidemark_crdt::Effect; 1]>,
 }
 
 /// The version that an update asks for.
@@ -251,19 +251,23 @@ impl<P: Protocol> Cx<'_, P> {
         mut see: impl FnMut(&mut S, &Version<P::Meta>),
         draft: impl FnOnce(&mut S, &mut Self) -> Result<Draft<P::Meta>, Failure>,
     ) -> (Outcome, S) {
-        let due = self.deadline_ahead(key, &update, view);
-        let mut looked = self.look(key, update, view, |version| see(&mut seen, version));
+        let saw = &mut |version: &Version<P::Meta>| see(&mut seen, version);
+        let (mut looked, evaluated) = match self.is_evaluated(key, &update) {
+            true => (self.evaluate(key, &update, view, Hlc::at(self.now), saw), Some(update)),
+            false => (self.look_at_register(key, update, view, saw), None),
+        };
         if looked.write.is_none() {
             return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
         }
+        let due = evaluated.and_then(|update| Some((self.deadline_ahead(key, &update, view)?, update)));
         match draft(&mut seen, self) {
             Ok(Draft { stamp, meta, in_memory }) => {
                 if let Some((deadline, update)) = due
                     && deadline <= stamp.ts
                 {
-                    looked = self.evaluate(key, update, view, stamp.ts, &mut |_| ()); // R17
+                    looked = self.evaluate(key, &update, view, stamp.ts, &mut |_| ()); // R17
                 }
-                let Before { previous, write: Some(write), effect } = looked else {
+                let Before { previous, write: Some(write), effects } = looked else {
                     return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
                 };
                 let version = Version { stamp, meta, write };
@@ -271,7 +275,7 @@ impl<P: Protocol> Cx<'_, P> {
                     Some(meta) => Version { stamp, meta, write: version.write.clone() },
                     None => version.clone(),
                 };
-                self.insert_evaluated(key, stored, effect.as_ref());
+                self.insert_evaluated(key, stored, &effects);
                 let (key, regions) = (key.clone(), self.topology.holders(key).without(self.me.dc));
                 self.effects.push(Effect::Write { key, version, regions });
                 (Outcome::Written { stamp: Some(stamp), previous }, seen)
@@ -296,9 +300,26 @@ impl<P: Protocol> Cx<'_, P> {
         view: &P::View,
         mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Before {
-        if update.command.is_some() || self.store.needs_evaluation(key) {
-            return self.evaluate(key, update, view, Hlc::at(self.now), &mut saw);
+        match self.is_evaluated(key, &update) {
+            true => self.evaluate(key, &update, view, Hlc::at(self.now), &mut saw),
+            false => self.look_at_register(key, update, view, &mut saw),
         }
+    }
+
+    /// Whether an update is one of a data type, or of a key that is of one.
+    #[inline]
+    fn is_evaluated(&self, key: &Key, update: &Update) -> bool {
+        update.command.is_some() || self.store.needs_evaluation(key)
+    }
+
+    #[inline]
+    fn look_at_register(
+        &mut self,
+        key: &Key,
+        update: Update,
+        view: &P::View,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Before {
         if !update.observes() {
             return Before { write: Some(update.write), ..Before::default() };
         }
@@ -313,7 +334,7 @@ impl<P: Protocol> Cx<'_, P> {
             Condition::IfAbsent => found.value.is_none(),
             Condition::IfPresent => found.value.is_some(),
         };
-        Before { previous: Some(found), write: proceeds.then_some(update.write), effect: None }
+        Before { previous: Some(found), write: proceeds.then_some(update.write), ..Before::default() }
     }
 
     /// Carries out a read under `view`. `saw` is called with each version that the reader comes to depend on: see

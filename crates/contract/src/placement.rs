@@ -4,6 +4,7 @@
 //! version is left out, up to when nothing is missing.
 
 use serde::{Deserialize, Serialize};
+use tidemark_core::slot::slot_of;
 use tidemark_core::{DcId, Key, Regions};
 
 /// Some keys.
@@ -16,10 +17,10 @@ pub enum Keys {
 }
 
 impl Keys {
-    fn contains(&self, key: &Key) -> bool {
+    fn contains(&self, key: &[u8]) -> bool {
         match self {
             Self::Prefix(prefix) => key.starts_with(prefix),
-            Self::Slots(first, last) => (*first..=*last).contains(&key.slot()),
+            Self::Slots(first, last) => (*first..=*last).contains(&slot_of(key)),
         }
     }
 }
@@ -38,7 +39,7 @@ pub struct Placement {
 impl Placement {
     /// The regions that hold `key`, of so many.
     #[inline]
-    pub fn holders(&self, key: &Key, dcs: usize) -> Regions {
+    pub fn holders(&self, key: &[u8], dcs: usize) -> Regions {
         if self.rules.is_empty() {
             return Regions::all(dcs);
         }

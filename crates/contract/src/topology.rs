@@ -4,7 +4,7 @@ use crate::forwarded::{self, Part};
 use crate::placement::Placement;
 use serde::{Deserialize, Serialize};
 use tidemark_core::slot::slot_of;
-use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
+use tidemark_core::{DcId, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
 
 /// `M` data centres with `N` partitions each; slots are spread over partitions in equal, contiguous ranges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Topology {
 
     /// The data centres that hold `key`.
     #[inline]
-    pub fn holders(&self, key: &Key) -> Regions {
+    pub fn holders(&self, key: &[u8]) -> Regions {
         self.placement.holders(key, self.dcs)
     }
 

@@ -143,12 +143,28 @@ verbs! {
     Look "tidemark|look" r,
     // what clients at the edge do to lists: positions are theirs
     PutAt "tidemark|putat" w, TakeAt "tidemark|takeat" w,
+    // the gateways' own: commands of one kind that a client has sent one behind the other, on one key, and on a key each
+    Together "tidemark|together" w, Each "tidemark|each" gw,
 }
 
 impl Verb {
     /// Whether it is a program, whose commands are computed.
     pub const fn is_program(self) -> bool {
         matches!(self, Self::Eval | Self::EvalRo | Self::Exec)
+    }
+
+    /// How many arguments such a command has, if several of them on one key can become one version, and with which verb; or
+    /// several of them on a key each.
+    #[inline]
+    pub const fn joins(self) -> Option<(Self, usize)> {
+        match self {
+            Self::LPop | Self::RPop | Self::ZPopMin | Self::ZPopMax => Some((Self::Together, 0)),
+            Self::LPush | Self::RPush | Self::SAdd => Some((Self::Together, 1)),
+            Self::HSet => Some((Self::Together, 2)),
+            Self::Incr | Self::Decr => Some((Self::Each, 0)),
+            Self::IncrBy | Self::DecrBy => Some((Self::Each, 1)),
+            _ => None,
+        }
     }
 
     /// Whether it spends rights of a bounded counter, or gives them away.

@@ -4,7 +4,8 @@ use crate::draft::{Answer, Draft, Moment};
 use crate::effect::Change;
 use crate::state::State;
 use crate::{
-    bcounter, bitmap, content, doc, generic, geo, hash, hll, list, multi, rdb, set, stream, string, zset,
+    bcounter, bitmap, content, doc, generic, geo, hash, hll, list, multi, rdb, set, stream, string, together,
+    zset,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -73,6 +74,11 @@ impl<'a> Keys<'a> {
         self.names[key]
     }
 
+    /// Whether no key comes twice.
+    pub(crate) fn differ(&self) -> bool {
+        self.places.iter().enumerate().all(|(key, place)| key == *place)
+    }
+
     /// Whether two keys are the same.
     pub(crate) fn same(&self, one: usize, other: usize) -> bool {
         self.places[one] == self.places[other]
@@ -118,8 +124,10 @@ pub fn string_of(state: &State, time: Hlc) -> Result<Option<Value>, Reply> {
     }
 }
 
-fn run(verb: Verb, draft: &mut Draft<'_>, args: &[bytes::Bytes]) -> Answer {
+/// Evaluates a command on one key.
+pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[bytes::Bytes]) -> Answer {
     let families = [
+        together::run,
         generic::run,
         string::run,
         hash::run,

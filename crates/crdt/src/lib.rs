@@ -38,6 +38,7 @@ pub mod shape;
 pub mod state;
 mod stream;
 mod string;
+mod together;
 pub mod zset;
 
 pub use content::evaluate_contents;

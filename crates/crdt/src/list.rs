@@ -162,6 +162,16 @@ pub(crate) fn pop_many(draft: &mut Draft<'_>, end: End, count: usize) -> Answer 
     pop(draft, &[Bytes::from(count.to_string())], Verb::LPop, end)
 }
 
+/// Removes values at an end, and answers what `count` commands would that remove one each.
+pub(crate) fn pop_each(draft: &mut Draft<'_>, count: usize, end: End) -> Result<Vec<Reply>, Reply> {
+    let mut replies = match pop_many(draft, end, count)? {
+        Reply::Array(popped) => popped,
+        _ => Vec::new(),
+    };
+    replies.resize(count, Reply::Null);
+    Ok(replies)
+}
+
 fn len(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
     let [] = exactly(args, "llen")?;
     Ok(Reply::count(values(draft)?.map_or(0, Sequence::len)))

@@ -44,6 +44,7 @@ pub(crate) fn run(verb: Verb, keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
         Verb::BitOp => combine_bits(keys, args),
         Verb::Sort | Verb::SortRo => sort::run(verb, keys, args),
         Verb::Lcs => crate::lcs::run(keys, args),
+        Verb::Each => crate::together::on_each(keys, args),
         _ => Err(Reply::Error(format!("ERR {} is not supported yet", verb.name().to_uppercase()).into())),
     }
 }

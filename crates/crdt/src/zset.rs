@@ -115,25 +115,32 @@ fn rank(draft: &Draft<'_>, args: &[Bytes], name: &str, from: fn(usize, usize) ->
 /// ZPOPMIN, and ZPOPMAX, which takes from the upper end.
 fn pop(draft: &mut Draft<'_>, args: &[Bytes], upper: bool) -> Answer {
     let count = match args {
-        [] => None,
-        [count] => Some(int(count).ok().and_then(|count| usize::try_from(count).ok()).ok_or(NEGATIVE)?),
+        [] => return Ok(pop_each(draft, 1, upper)?.remove(0)),
+        [count] => int(count).ok().and_then(|count| usize::try_from(count).ok()).ok_or(NEGATIVE)?,
         _ => return Err(SYNTAX),
     };
-    let first = |members: &Ranked| count.unwrap_or(1).min(members.len());
-    let popped: Vec<(&[u8], f64)> = match members(draft)? {
-        None => Vec::new(),
-        Some(members) if upper => {
-            members.range(members.len() - first(members)..members.len()).rev().collect()
-        }
-        Some(members) => members.range(0..first(members)).collect(),
+    Ok(pairs(&take(draft, count, upper)?))
+}
+
+/// Removes members at an end.
+fn take<'a>(draft: &mut Draft<'a>, count: usize, upper: bool) -> Result<Vec<(&'a [u8], f64)>, Reply> {
+    let Some(members) = members(draft)? else { return Ok(Vec::new()) };
+    let count = count.min(members.len());
+    let taken: Vec<_> = match upper {
+        true => members.range(members.len() - count..members.len()).rev().collect(),
+        false => members.range(0..count).collect(),
     };
-    for (member, _) in &popped {
-        draft.take(Kind::Zset, Bytes::copy_from_slice(member));
-    }
-    Ok(match (count, &popped[..]) {
-        (None, [(member, score)]) => Reply::Array(vec![Reply::bulk(member), Reply::Double(*score)]),
-        _ => pairs(&popped),
-    })
+    taken.iter().for_each(|(member, _)| draft.take(Kind::Zset, Bytes::copy_from_slice(member)));
+    Ok(taken)
+}
+
+/// Removes members at an end, and answers what `count` commands would that remove one each.
+pub(crate) fn pop_each(draft: &mut Draft<'_>, count: usize, upper: bool) -> Result<Vec<Reply>, Reply> {
+    let taken = take(draft, count, upper)?;
+    let one = |(member, score): &(&[u8], f64)| Reply::Array(vec![Reply::bulk(member), Reply::Double(*score)]);
+    let mut replies: Vec<Reply> = taken.iter().map(one).collect();
+    replies.resize(count, pairs(&[]));
+    Ok(replies)
 }
 
 /// The arguments of ZRANDMEMBER: how many, and whether with scores.

@@ -60,7 +60,13 @@ impl Stats {
     /// Counts a command.
     #[inline]
     pub(crate) fn command(&mut self, family: Family, outcome: usize) {
-        self.commands[family as usize][outcome] += 1;
+        self.commands(family, outcome, 1);
+    }
+
+    /// Counts so many commands.
+    #[inline]
+    pub(crate) fn commands(&mut self, family: Family, outcome: usize, times: usize) {
+        self.commands[family as usize][outcome] += times as u64;
     }
 
     /// Counts `commands` whose replies took so long.

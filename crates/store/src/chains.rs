@@ -109,7 +109,7 @@ impl<M: Clone> Store<M> {
 
     /// Adds a version to its key's chain. Returns false if it was there already.
     pub fn insert(&mut self, key: &[u8], version: Version<M>) -> bool {
-        self.insert_evaluated(key, version, None)
+        self.insert_evaluated(key, version, &[])
     }
 
     fn insert_register(&mut self, key: &[u8], version: Version<M>, added: u64) -> bool {

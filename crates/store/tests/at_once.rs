@@ -97,7 +97,7 @@ fn carry_out(
     }
     let effect = Effect { floor, changes };
     let write = Write::Apply(effect.encode());
-    store.insert_evaluated(key, version(step, write.clone()), Some(&effect));
+    store.insert_evaluated(key, version(step, write.clone()), std::slice::from_ref(&effect));
     (reply, Some(write))
 }
 

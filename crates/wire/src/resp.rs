@@ -16,7 +16,7 @@ mod protocol_error;
 mod reply;
 mod request;
 
-pub use ahead::arguments_ahead;
+pub use ahead::{Ahead, requests_ahead};
 pub use decode::{DecodeError, Decoder, DecoderLimits};
 pub use encode::{Encoder, Version, encode_request};
 pub use number::{format_f64, parse_i64};

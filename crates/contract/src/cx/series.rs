@@ -111,9 +111,10 @@ impl<P: Protocol> Cx<'_, P> {
             }
         }
         let keys = if PROGRAMS_ARE_WHOLE.kept() { usize::MAX } else { 1 };
-        let write = written_together(key, changes.into_iter().take(keys), moment);
-        let write = write.filter(|_| !void || !VOID_WRITES_NOTHING.kept());
-        Before { write, ..answered(reply) }
+        if void && VOID_WRITES_NOTHING.kept() {
+            return answered(reply);
+        }
+        written_together(answered(reply), key, changes.into_iter().take(keys), moment)
     }
 
     fn is_fresh(&self, view: &P::View) -> bool {

@@ -44,19 +44,14 @@ impl<P: Protocol> Cx<'_, P> {
     /// Stores a version, and drops what nobody asks for any more if the protocol says what that is.
     #[inline]
     pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
-        self.insert_evaluated(key, version, None);
+        self.insert_evaluated(key, version, &[]);
     }
 
-    /// The same, of a version whose effect is known.
+    /// The same, of a version whose effects are known.
     #[inline]
-    pub(super) fn insert_evaluated(
-        &mut self,
-        key: &Key,
-        version: Version<P::Meta>,
-        effect: Option<&TypeEffect>,
-    ) {
+    pub(super) fn insert_evaluated(&mut self, key: &Key, version: Version<P::Meta>, effects: &[TypeEffect]) {
         let write = newest_only::<P>(self.params).then(|| version.write.clone());
-        self.store.insert_evaluated(key, version, effect);
+        self.store.insert_evaluated(key, version, effects);
         write.into_iter().for_each(|write| self.store.keep_newest_of(key, &write));
     }
 

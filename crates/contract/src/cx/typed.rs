@@ -4,6 +4,7 @@ use super::{Before, Cx, found_of};
 use crate::Protocol;
 use crate::several::Several;
 use bytes::Bytes;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Verb, Write};
@@ -26,14 +27,9 @@ impl<P: Protocol> Cx<'_, P> {
     }
 
     /// The first deadline of the keys of an update that lies ahead of physical time, but perhaps not of the update's stamp, by
-    /// which it is judged (R17); with the update, to be evaluated again.
-    pub(super) fn deadline_ahead(
-        &mut self,
-        key: &Key,
-        update: &Update,
-        view: &P::View,
-    ) -> Option<(Hlc, Update)> {
-        if update.command.is_none() && !self.store.needs_evaluation(key) {
+    /// which it is judged (R17). REQUIRES: it was evaluated, so that what has become visible of the keys is known.
+    pub(super) fn deadline_ahead(&mut self, key: &Key, update: &Update, view: &P::View) -> Option<Hlc> {
+        if !self.store.is_expiring() {
             return None;
         }
         let more = update.command.iter().flat_map(|command| &command.keys);
@@ -44,14 +40,14 @@ impl<P: Protocol> Cx<'_, P> {
             let deadline = deadline.map(deadline_time).filter(|deadline| ahead.contains(deadline));
             first = first.into_iter().chain(deadline).min();
         }
-        first.map(|deadline| (deadline, update.clone()))
+        first
     }
 
     /// Evaluates a command of a data type, or an update of a register on a key that is of one, at `time`.
     pub(super) fn evaluate(
         &mut self,
         key: &Key,
-        update: Update,
+        update: &Update,
         view: &P::View,
         time: Hlc,
         saw: &mut dyn FnMut(&Version<P::Meta>),
@@ -72,7 +68,7 @@ impl<P: Protocol> Cx<'_, P> {
                 written_alone(answered(reply), changes, moment)
             }
             None => {
-                let (found, changes) = overwrite(&update, &self.state(key, view, true, saw), moment);
+                let (found, changes) = overwrite(update, &self.state(key, view, true, saw), moment);
                 let previous = (update.observes() || found.reply.is_some()).then_some(found);
                 written_alone(Before { previous, ..Before::default() }, changes, moment)
             }
@@ -122,7 +118,7 @@ impl<P: Protocol> Cx<'_, P> {
         let states: Vec<&State> = states.iter().map(|state| &**state).collect();
         let (reply, changes) = evaluate_many(command, &keys, &states, moment);
         let changes = keys.into_iter().cloned().zip(changes);
-        Before { write: written_together(key, changes, moment), ..answered(reply) }
+        written_together(answered(reply), key, changes, moment)
     }
 
     /// The keys of a command, with what has become visible of them.
@@ -304,26 +300,32 @@ pub(super) fn answered(reply: Reply) -> Before {
 
 /// The same, where a command on one key makes these changes.
 fn written_alone(before: Before, changes: Vec<Change>, moment: Moment) -> Before {
-    let effect = (!changes.is_empty()).then_some(Effect { floor: moment.floor, changes });
-    let write = effect.as_ref().map(|effect| Write::Apply(effect.encode()));
-    Before { write, effect, ..before }
+    let Some((write, effect)) = written(changes, moment) else { return before };
+    Before { write: Some(write), effects: SmallVec::from_buf([effect]), ..before }
 }
 
-/// What keys have to change, in the version of `key`.
+/// The same, where keys have to change, in the version of `key`.
 pub(super) fn written_together(
+    before: Before,
     key: &Key,
     changes: impl IntoIterator<Item = (Key, Vec<Change>)>,
     moment: Moment,
-) -> Option<Write> {
-    let written = |(key, changes)| Some((key, written(changes, moment)?));
-    let mut writes: Vec<(Key, Write)> = changes.into_iter().filter_map(written).collect();
-    match &writes[..] {
+) -> Before {
+    let written = |(key, changes)| {
+        let (write, effect) = written(changes, moment)?;
+        Some(((key, write), effect))
+    };
+    let (mut writes, effects): (Vec<(Key, Write)>, SmallVec<[Effect; 1]>) =
+        changes.into_iter().filter_map(written).unzip();
+    let write = match &writes[..] {
         [] => None,
         [(only, _)] if only == key => writes.pop().map(|(_, write)| write),
         _ => Some(Write::Group(Arc::new(writes))),
-    }
+    };
+    Before { write, effects, ..before }
 }
 
-fn written(changes: Vec<Change>, moment: Moment) -> Option<Write> {
-    (!changes.is_empty()).then(|| Write::Apply(Effect { floor: moment.floor, changes }.encode()))
+fn written(changes: Vec<Change>, moment: Moment) -> Option<(Write, Effect)> {
+    let effect = (!changes.is_empty()).then_some(Effect { floor: moment.floor, changes })?;
+    Some((Write::Apply(effect.encode()), effect))
 }

@@ -1,12 +1,12 @@
 //! Commands of one connection, one after the other: parsed out of its read buffer, run against the node within the
 //! call where that is possible, their replies appended to its outbound bytes.
 
-use super::ahead;
+use super::ahead::{self, Next};
 use super::blocked::{self, settle};
 use super::bus;
 use super::client::{Adoption, Client, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
-use super::ending::{fail, fail_as, finish};
+use super::ending::{fail, fail_as, finish, finish_all};
 use super::held::{block, hold, is_held, stale};
 use super::interactive;
 use super::local::{answer_inside, local};
@@ -16,7 +16,7 @@ use super::tracked::{begin_reads, end_reads};
 use super::visible::look_at_outcome;
 use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
 use crate::run::shard::{Core, Engine};
-use crate::stats::outcome_of;
+use crate::stats::{outcome, outcome_of};
 use bytes::BytesMut;
 use tidemark_contract::info::Transactions;
 use tidemark_core::Outcome;
@@ -108,7 +108,8 @@ fn run(
         client.heard.push(node);
         if let Some(held) = client.held.take() {
             engine.shared.watch.take_up(held.noted);
-            status_after(client, |client| stale(engine, client, held.command.spec, &failure));
+            let which = (held.command.spec, held.command.times());
+            status_after(client, |client| stale(engine, client, which, &failure));
         }
     }
     if let Some(held) = client.held.take() {
@@ -120,7 +121,7 @@ fn run(
             return status;
         }
     }
-    let mut ahead = 0;
+    let mut next = Next::default();
     loop {
         if client.closing {
             return Status::Close;
@@ -129,7 +130,7 @@ fn run(
             client.wants_room = true;
             return Status::Wait;
         }
-        ahead = if ahead == 0 { ahead::look(engine, buffer) } else { ahead }.saturating_sub(1);
+        next.begin(engine, buffer);
         parser.set_authenticated(client.redis.is_authenticated());
         memory::judge(engine, client);
         let command = match parser.parse(buffer) {
@@ -144,6 +145,9 @@ fn run(
             }
         };
         client.out.commands += 1;
+        let command =
+            command.map(|command| ahead::join(engine, client, (parser, buffer), command, &mut next));
+        next.pass();
         if let Some(status) = carry_out(engine, client, command) {
             return status;
         }
@@ -159,6 +163,7 @@ fn carry_out(
 ) -> Option<Status> {
     let mail = engine.shared.mail.len();
     begin_reads(engine, client, command.as_ref().ok());
+    let times = command.as_ref().map_or(1, Command::times);
     let status = status_after(client, |client| match command {
         Ok(command) if is_held(engine, client, &command) => hold(engine, client, command),
         Ok(command) => match bus::catch_up(engine, client, command) {
@@ -167,7 +172,7 @@ fn carry_out(
                 start(engine, client, command)
             }
             Err(None) => Progress::Waits,
-            Err(Some((spec, failure))) => stale(engine, client, spec, &failure),
+            Err(Some((spec, failure))) => stale(engine, client, (spec, times), &failure),
         },
         Err(error) => {
             refused(engine, client, &error);
@@ -316,11 +321,13 @@ fn take(
     if spec.has_key_reads() {
         engine.stats.read(&outcome);
     }
+    let errors = pending.errors(&outcome);
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
     let next = match outcome {
         Outcome::Failed(failure) => {
             let Some(next) = pending.after_failure(&failure, &keyspace(engine), &mut out).transpose() else {
-                fail_as(engine, client, spec, outcome_of(&failure), &pending.failed(&failure));
+                let how = (pending.times(), outcome_of(&failure));
+                fail_as(engine, client, spec, how, &pending.failed(&failure));
                 return None;
             };
             next
@@ -328,9 +335,9 @@ fn take(
         outcome => pending.step(outcome, &keyspace(engine), &mut out),
     };
     match next {
-        Ok(Step::Done) => finish(engine, client, spec),
+        Ok(Step::Done) => finish_all(engine, client, spec, (pending.times(), &errors)),
         Ok(step) => return Some(step),
-        Err(error) => fail(engine, client, spec, &error),
+        Err(error) => fail_as(engine, client, spec, (pending.times(), outcome::ERROR), &error),
     };
     None
 }

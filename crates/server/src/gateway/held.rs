@@ -13,10 +13,10 @@ use tidemark_core::Failure;
 pub(super) fn stale(
     engine: &mut Engine,
     client: &mut Client,
-    spec: &'static Spec,
+    (spec, times): (&'static Spec, usize),
     failure: &Failure,
 ) -> Progress {
-    fail_as(engine, client, spec, outcome_of(failure), &ErrorReply::of(failure))
+    fail_as(engine, client, spec, (times, outcome_of(failure)), &ErrorReply::of(failure))
 }
 
 /// Whether a pause holds the command back.

@@ -29,7 +29,7 @@ pub(super) fn answer_inside(engine: &mut Engine, client: &mut Client, command: C
         error.write(&mut Encoder::new(&mut reply, version));
     }
     client.closing |= matches!(next, Ok(Next::Close));
-    ended(engine, client, command.spec, next.is_err());
+    ended(engine, client, command.spec, (1, usize::from(next.is_err())));
     reply
 }
 

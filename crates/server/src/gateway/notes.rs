@@ -15,16 +15,23 @@ pub(super) fn show(engine: &mut Engine, client: &Client, spec: &'static Spec) {
     }
 }
 
-/// A command has ended; the next one begins.
+/// So many commands that were carried out together have ended, and so many of them failed; the next one begins.
 #[inline]
-pub(super) fn ended(engine: &mut Engine, client: &Client, spec: &'static Spec, failed: bool) {
+pub(super) fn ended(
+    engine: &mut Engine,
+    client: &Client,
+    spec: &'static Spec,
+    (times, failed): (usize, usize),
+) {
     let took_us = engine.shared.watch.is_timed().then(|| {
         let now = engine.clock.mono();
-        now.saturating_sub(std::mem::replace(&mut engine.shared.watch.begun, now))
+        now.saturating_sub(std::mem::replace(&mut engine.shared.watch.begun, now)) / times as u64
     });
     let (registry, id) = (&engine.registry, client.redis.id());
-    let ended = Ended { spec, failed, took_us, now: engine.now.wall };
-    engine.shared.ended(ended, || registry.get(id));
+    for nth in 0..times {
+        let ended = Ended { spec, failed: nth < failed, took_us, now: engine.now.wall };
+        engine.shared.ended(ended, || registry.get(id));
+    }
 }
 
 /// A request is no command, or one that is refused.
@@ -37,7 +44,7 @@ pub(super) fn refused(engine: &mut Engine, client: &mut Client, error: &ErrorRep
         Some((spec, Refusal::Rejected)) => engine.shared.rejected(spec),
         Some((spec, Refusal::Failed)) => {
             show(engine, client, spec);
-            ended(engine, client, spec, true);
+            ended(engine, client, spec, (1, 1));
         }
         None => {}
     }

@@ -70,8 +70,9 @@ impl Ears {
     }
 }
 
+/// Whether somebody is told of what changes.
 #[inline]
-fn listens(engine: &Engine) -> bool {
+pub(super) fn listens(engine: &Engine) -> bool {
     engine.shared.listens() || engine.ears.open || engine.listening.is_listened_to()
 }
 

@@ -68,6 +68,12 @@ impl Waiters {
         self.all.is_empty()
     }
 
+    /// Whether somebody waits for a key.
+    #[inline]
+    pub(super) fn is_waited_for(&self, key: &[u8]) -> bool {
+        !self.is_empty() && self.queues.contains_key(key)
+    }
+
     /// The session waits, or goes on waiting after a try that found nothing; says how it is to end if it is to.
     pub(super) fn wait(&mut self, session: SessionId, wanted: &Wanted, now: Micros) -> Option<Ending> {
         if let Some(waiter) = self.numbers.get(&session).and_then(|number| self.all.get_mut(number)) {

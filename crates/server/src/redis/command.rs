@@ -19,6 +19,17 @@ pub struct Command {
     pub work: Work,
 }
 
+impl Command {
+    /// How many commands of the client it stands for.
+    #[inline]
+    pub fn times(&self) -> usize {
+        match &self.work {
+            Work::Operations(task) => task.times(),
+            Work::Local(_) => 1,
+        }
+    }
+}
+
 /// What there is to do for a command.
 pub enum Work {
     /// Operations of the session.

@@ -215,6 +215,12 @@ impl Connection {
         matches!(self.replies, Replies::Off | Replies::SkipThis) && !self.pushes
     }
 
+    /// Whether it wants its replies, and is in no transaction.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.replies == Replies::On && !self.transaction.is_open() && !self.interactive.is_open()
+    }
+
     /// What `request` asks for, or why it is refused: unknown, of the wrong length, not allowed before
     /// authentication, or malformed, in this order.
     #[inline]

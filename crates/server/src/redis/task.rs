@@ -32,6 +32,8 @@ use bytes::Bytes;
 use tidemark_core::{Failure, Key, Op, Outcome, Write};
 use tidemark_wire::resp::Encoder;
 
+mod together;
+
 /// What a command does next.
 pub enum Step {
     /// The session carries out an operation.
@@ -112,8 +114,17 @@ enum Then {
     Get,
     Set,
     Typed,
+    /// So many commands of a data type.
+    Together(usize),
     Reply(Box<Reply>),
     Steps(Box<dyn Steps>),
+}
+
+impl Then {
+    #[inline]
+    fn times(&self) -> usize {
+        if let Self::Together(times) = self { *times } else { 1 }
+    }
 }
 
 /// Writes the reply to the outcome of a single operation, which is no failure.
@@ -190,6 +201,18 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// How many commands of the client it stands for.
+    #[inline]
+    pub fn times(&self) -> usize {
+        self.then.times()
+    }
+
+    /// The errors of single commands, where it stands for several and not all of them failed.
+    #[inline]
+    pub fn errors(&self, outcome: &Outcome) -> Vec<ErrorReply> {
+        if self.times() > 1 { typed::errors(outcome) } else { Vec::new() }
+    }
+
     /// Takes the outcome of the operation. REQUIRES: it is no failure.
     #[inline]
     pub fn step(
@@ -202,6 +225,7 @@ impl Pending {
             Then::Get => get::reply(outcome, out)?,
             Then::Set => set::reply(outcome, out)?,
             Then::Typed => typed::reply(outcome, out)?,
+            Then::Together(times) => typed::replies(outcome, *times, out)?,
             Then::Reply(reply) => reply(outcome, out)?,
             Then::Steps(steps) => {
                 self.changed |= matches!(outcome, Outcome::Written { stamp: Some(_), .. });
@@ -289,105 +313,4 @@ impl Pending {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::redis::{Scripts, Table, Work, parse};
-    use bytes::BytesMut;
-    use tidemark_contract::Topology;
-    use tidemark_core::{DcId, Hlc, Stamp};
-    use tidemark_wire::resp::{RequestParser, Version, encode_request};
-
-    fn task(words: &[&str]) -> Task {
-        let mut wire = Vec::new();
-        encode_request(&mut wire, words);
-        let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&wire[..]));
-        let mut request = parser.parse(&mut buffer).unwrap().unwrap();
-        match parse(&mut request).unwrap().work {
-            Work::Operations(task) => task,
-            Work::Local(_) => panic!("{words:?} needs no operation"),
-        }
-    }
-
-    /// The reply after outcomes of which the last one is a failure.
-    fn reply(words: &[&str], outcomes: Vec<Outcome>) -> String {
-        let topology = Topology::new(1, 2);
-        let scripts = Scripts::default();
-        let keyspace = Keyspace {
-            topology: &topology,
-            write_transactions: false,
-            types: true,
-            now: 0,
-            scripts: &scripts,
-        };
-        let mut written = Vec::new();
-        let mut out = Encoder::new(&mut written, Version::Resp2);
-        let (_, mut pending) = task(words).begin(&keyspace, &mut out).unwrap();
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Failed(failure) => pending.failed(&failure).write(&mut out),
-                outcome => assert!(matches!(pending.step(outcome, &keyspace, &mut out), Ok(Step::Op(_)))),
-            }
-        }
-        String::from_utf8(written).unwrap()
-    }
-
-    /// Found by the torture of real clusters: MSET wrote its first key, could not reach the partition of the second,
-    /// and answered that nothing had happened.
-    #[test]
-    fn a_command_on_many_keys_that_failed_half_way_is_indefinite() {
-        let written = |stamp| Outcome::Written { stamp, previous: None };
-        let done = || written(Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 }));
-        let lost = || Outcome::Failed(Failure::Unavailable("gone".into()));
-        let keys = || Outcome::Keys { keys: vec![Key::from("a"), Key::from("b")], cursor: 0 };
-        let (mset, del, flush) =
-            (&["MSET", "a", "1", "b", "1"][..], &["DEL", "a", "b"][..], &["FLUSHALL"][..]);
-        for (words, outcomes, start) in [
-            (mset, vec![lost()], "-UNAVAILABLE gone"),
-            (mset, vec![done(), lost()], "-INDEFINITE"),
-            (del, vec![lost()], "-UNAVAILABLE gone"),
-            (del, vec![written(None), lost()], "-UNAVAILABLE gone"),
-            (del, vec![done(), lost()], "-INDEFINITE"),
-            (flush, vec![keys(), lost()], "-UNAVAILABLE gone"),
-            (flush, vec![keys(), done(), lost()], "-INDEFINITE"),
-        ] {
-            let reply = reply(words, outcomes);
-            assert!(reply.starts_with(start), "{words:?}: {reply}, not {start}");
-        }
-    }
-
-    #[test]
-    fn an_outcome_of_another_kind_is_an_error() {
-        let topology = Topology::new(1, 2);
-        let scripts = Scripts::default();
-        let sha = scripts.load(b"return 1");
-        let keyspace = Keyspace {
-            topology: &topology,
-            write_transactions: false,
-            types: true,
-            now: 0,
-            scripts: &scripts,
-        };
-        for spec in
-            Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
-        {
-            if !matches!(spec.handler, crate::redis::Handler::Operations(_)) {
-                continue;
-            }
-            let mut words: Vec<&str> = spec.name.split('|').collect();
-            words.resize(spec.arity.unsigned_abs() as usize, "0");
-            match spec.name {
-                "tide.at" => words[2] = "get",
-                name if name.starts_with("evalsha") => words = vec![name, &sha, "1", "k"],
-                name if name.starts_with("eval") => words = vec![name, "return 1", "1", "k"],
-                _ => {}
-            }
-            let mut written = Vec::new();
-            let mut out = Encoder::new(&mut written, Version::Resp2);
-            let (_, mut pending) = task(&words).begin(&keyspace, &mut out).unwrap();
-            // No operation of a command ends so.
-            let outcome = Outcome::Failed(Failure::Unavailable(String::new()));
-            let error = pending.step(outcome, &keyspace, &mut out).err();
-            assert_eq!(error, Some(ErrorReply::UNEXPECTED), "{}", spec.name);
-        }
-    }
-}
+mod tests;

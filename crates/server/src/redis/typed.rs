@@ -158,6 +158,28 @@ pub(super) fn reply(outcome: Outcome, out: &mut Encoder<'_>) -> Result<(), Error
     Ok(())
 }
 
+/// The errors of commands that were carried out together, if not all of them failed.
+pub(super) fn errors(outcome: &Outcome) -> Vec<ErrorReply> {
+    let Outcome::Written { previous: Some(Found { reply: Some(reply), .. }), .. } = outcome else {
+        return Vec::new();
+    };
+    let Reply::Array(replies) = &**reply else { return Vec::new() };
+    let error = |reply: &Reply| match reply {
+        Reply::Error(text) => Some(ErrorReply::new(text.as_bytes())),
+        _ => None,
+    };
+    replies.iter().filter_map(error).collect()
+}
+
+/// Writes the replies to so many commands that were carried out together.
+pub(super) fn replies(outcome: Outcome, times: usize, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
+    match answer(outcome)? {
+        Reply::Array(replies) if replies.len() == times => replies.iter().for_each(|reply| write(reply, out)),
+        _ => return Err(ErrorReply::UNEXPECTED),
+    }
+    Ok(())
+}
+
 /// Writes an answer.
 pub(super) fn write(reply: &Reply, out: &mut Encoder<'_>) {
     match reply {

@@ -32,6 +32,7 @@ mod spread;
 mod streams;
 mod strings;
 mod support;
+mod together;
 mod tokens;
 mod tracking;
 mod transactions;

@@ -21,11 +21,12 @@ impl<M: Clone> Store<M> {
         self
     }
 
-    /// As [`Self::insert`]; `effect` is what [`Write::Apply`] says, if somebody knows.
-    pub fn insert_evaluated(&mut self, key: &[u8], version: Version<M>, effect: Option<&Effect>) -> bool {
+    /// As [`Self::insert`]; `effects` are what [`Write::Apply`] says, of each key that the version changes, if somebody knows.
+    pub fn insert_evaluated(&mut self, key: &[u8], version: Version<M>, effects: &[Effect]) -> bool {
         if let Write::Group(writes) = &version.write {
-            return self.insert_group(writes, &version);
+            return self.insert_group(writes, &version, effects);
         }
+        let effect = effects.first();
         if self.joins(key, &version) {
             return false;
         }

@@ -241,11 +241,20 @@ impl<M: Clone> Store<M> {
     }
 
     /// Adds what a version does to several keys. False if all of it was there already.
-    pub(super) fn insert_group(&mut self, writes: &[(Key, Write)], version: &Version<M>) -> bool {
+    pub(super) fn insert_group(
+        &mut self,
+        writes: &[(Key, Write)],
+        version: &Version<M>,
+        effects: &[Effect],
+    ) -> bool {
         let Version { stamp, meta, .. } = version;
         let one = |write: &Write| Version { stamp: *stamp, meta: meta.clone(), write: write.clone() };
-        // All are inserted, whatever the first says.
-        writes.iter().filter(|(key, write)| self.insert(key, one(write))).count() > 0
+        let mut inserted = false;
+        for (nth, (key, write)) in writes.iter().enumerate() {
+            let effect = effects.get(nth).map(std::slice::from_ref).unwrap_or_default();
+            inserted |= self.insert_evaluated(key, one(write), effect);
+        }
+        inserted
     }
 
     /// Folds and settles what can be of a key of a data type. True if the key went.
