@@ -67,7 +67,7 @@ fn keys_are_held_by_the_regions_that_are_named() {
         )
     };
     let cluster = placed("[[placement]]\nprefix = \"eu:\"\nregions = [\"West\"]").unwrap();
-    let holders = |key: &str| cluster.topology.holders(&key.into()).iter().collect::<Vec<_>>();
+    let holders = |key: &str| cluster.topology.holders(key.as_bytes()).iter().collect::<Vec<_>>();
     assert_eq!((holders("eu:1"), holders("us:1")), (vec![DcId(1)], vec![DcId(0), DcId(1)]));
     let wrong = |table: &str| placed(&format!("[[placement]]\n{table}")).expect_err(table).to_string();
     assert!(wrong("regions = [\"west\"]").contains("a rule is about the keys of a prefix, or about slots"));
