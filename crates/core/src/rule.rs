@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 pub const SWITCHABLE: bool = cfg!(feature = "variants");
 
 /// A rule. Those of a protocol are numbered from 0, those of components from [`Rule::COMPONENTS`], those of what carries protocols from
-/// [`Rule::CARRIERS`], and those of data types from [`Rule::TYPES`].
+/// [`Rule::CARRIERS`], those of data types from [`Rule::TYPES`], and those of edge clients and their gateways from [`Rule::EDGE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// As it is declared.
@@ -48,6 +48,9 @@ impl Rule {
     /// The number of the first rule of a component: several protocols keep it, each for itself.
     pub const COMPONENTS: u8 = 96;
 
+    /// The number of the first rule of edge clients and their gateways.
+    pub const EDGE: u8 = 224;
+
     /// The number of the first rule of data types.
     pub const TYPES: u8 = 160;
 
@@ -56,7 +59,7 @@ impl Rule {
     pub const fn new(name: &'static str, bit: u8) -> Self {
         assert!(
             (bit as usize) < 64 * WORDS,
-            "there are at most 96 rules of a protocol, 32 of components, 32 of what carries it, and 96 of types"
+            "there are at most 96 rules of a protocol, 32 of components, 32 of what carries it, 64 of types, and 32 of edge clients"
         );
         Self { name, bit }
     }

@@ -4,6 +4,8 @@
 mod places;
 #[path = "client/retime.rs"]
 mod retime;
+#[path = "client/rules.rs"]
+mod rules;
 mod support;
 
 use bytes::Bytes;

@@ -2,6 +2,8 @@
 
 #[path = "gateway/isolation.rs"]
 mod isolation;
+#[path = "gateway/rules.rs"]
+mod rules;
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -333,29 +335,6 @@ fn what_a_client_has_seen_and_was_lost_is_not_waited_for() {
     let chain = [after, after.then(&body(3).encode()), after.then(&body(3).encode()).then(&body(4).encode())];
     let seen = region.accepted.iter().map(|one| (one.k, one.after_loss, one.before, one.digest));
     assert!(seen.eq([(3, true, chain[0].0, chain[1].0), (4, false, chain[1].0, chain[2].0)]));
-}
-
-/// The last client of a K leaves while the gateway reads for it, and another comes: the answer is of another reading.
-#[test]
-fn a_channel_takes_no_answer_to_what_was_read_for_the_one_before() {
-    let mut region = Region::new();
-    region.open(1, "a");
-    region.write("a", "old");
-    region.holds = |ask| matches!(ask, Ask::Read(..));
-    region.pass(200_000);
-    let (id, answer) = region.held.pop().expect("it reads what has changed");
-    region.gateway.closed(1);
-    region.holds = |ask| matches!(ask, Ask::Changed(..));
-    region.open(2, "a");
-    region.write("a", "new");
-    region.pass(200_000);
-    region.gateway.answered(id, answer, region.now_us);
-    region.settle();
-    assert_eq!(region.ticked(2), None, "it is not known yet what has changed");
-    let (id, answer) = region.held.pop().expect("it asks what has changed");
-    region.gateway.answered(id, answer, region.now_us);
-    region.settle();
-    assert_eq!(region.ticked(2), Some(vec![0]));
 }
 
 /// The server that takes transactions had restarted and did not know yet that it had what is in its client's base: the client took it that it

@@ -54,6 +54,8 @@ pub struct Options {
     pub edge: usize,
     /// Edge clients edit lists, too.
     pub lists: bool,
+    /// Some edge clients have K = 1 where a data centre is lost: they may see what is lost with it.
+    pub edge_k1: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -81,6 +83,7 @@ impl Default for Options {
             relays: false,
             edge: 0,
             lists: false,
+            edge_k1: false,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -125,6 +128,9 @@ impl Options {
         }
         if self.lists && self.edge == 0 {
             return Err("it is edge clients that edit lists: say how many with --edge".into());
+        }
+        if self.edge_k1 && (self.edge == 0 || !self.exclusions) {
+            return Err("it is edge clients that see what is lost with a region: --edge-k1 needs --edge and --exclusions".into());
         }
         if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
             return Err(format!(
@@ -252,6 +258,9 @@ impl fmt::Display for Options {
         if self.lists {
             write!(f, " --lists")?;
         }
+        if self.edge_k1 {
+            write!(f, " --edge-k1")?;
+        }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
         }
@@ -336,13 +345,14 @@ mod tests {
             relays: true,
             edge: 3,
             lists: true,
+            edge_k1: true,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --edge 3 --lists --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --edge 3 --lists --edge-k1 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

@@ -161,6 +161,10 @@ pub struct Stats {
     pub edge_twice: u64,
     /// Those that a region took which was lost then: with it, unless it had told others, or their clients did.
     pub edge_lost: u64,
+    /// Those that were lost with it, as their clients with K = 1 were told.
+    pub edge_forgotten: u64,
+    /// Values that clients with K = 1 had read, and that may be lost with it.
+    pub edge_unread: u64,
     /// Those that count twice, in schedules that are not judged: an edge client's disk was put back, and both copies of the transaction were
     /// given new times, by regions that could not know of each other's.
     pub edge_copied: u64,
@@ -197,6 +201,8 @@ impl Stats {
         self.edge += other.edge;
         self.edge_twice += other.edge_twice;
         self.edge_lost += other.edge_lost;
+        self.edge_forgotten += other.edge_forgotten;
+        self.edge_unread += other.edge_unread;
         self.edge_copied += other.edge_copied;
         self.edge_shared += other.edge_shared;
         self.virtual_us += other.virtual_us;

@@ -29,6 +29,16 @@ fn lost_region() -> Options {
     Options { edge: 2, ops: 30, exclusions: true, ..two() }
 }
 
+/// Some clients see what one region has, and may lose it with that.
+fn seen_by_one() -> Options {
+    Options { edge_k1: true, ..lost_region() }
+}
+
+/// Two regions, and less that happens to clients.
+fn fewer() -> Options {
+    Options { edge: 2, ops: 30, ..two() }
+}
+
 /// All that clients see is causal with what sessions see, each transaction is there as a whole and once, and in the end clients show what regions
 /// say.
 #[test]
@@ -62,6 +72,26 @@ fn a_lost_region_takes_nothing_of_edge_clients_along() {
         assert!(summary.violations == 0, "{}", told.join("\n"));
         assert!(summary.stats.edge_lost > 20, "{:?}", summary.stats);
     }
+}
+
+/// What only the lost region had is lost for clients that have seen it with K = 1. They are told which of their transactions that are, and all
+/// else stays as if they had not seen it: what others have shown, what they commit later, and all of those with a greater K.
+#[test]
+fn with_k_1_a_lost_region_takes_along_what_it_alone_had_and_nothing_else() {
+    let three = Options { edge_k1: true, exclusions: true, ops: 40, ..three() };
+    for (options, seeds, least) in [(seen_by_one(), 0..400, 8), (three, 0..100, 1)] {
+        let summary = play("tidemark", options, seeds);
+        let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
+        assert!(summary.violations == 0, "{}", told.join("\n"));
+        let stats = summary.stats;
+        assert!(stats.edge_forgotten >= least && stats.edge_unread >= 5 * least, "{stats:?}");
+    }
+}
+
+/// A client gave up a write that it had seen overwritten by what was lost then: neither is there.
+#[test]
+fn what_lost_to_something_that_is_lost_does_not_come_back() {
+    cleared("tidemark", seen_by_one(), 19721..19722);
 }
 
 /// On each connection a client was told to give a new time before it had a new base: it gave one that depended on a base which no region read
@@ -99,7 +129,7 @@ fn what_a_client_has_left_out_and_late_frames_are_judged_as_what_they_are() {
     }
     // Another number under a new name, and a number that another branch has.
     for seed in [3013592, 3011456] {
-        cleared("tidemark", Options { edge: 2, ops: 30, ..two() }, seed..seed + 1);
+        cleared("tidemark", fewer(), seed..seed + 1);
     }
 }
 
@@ -118,14 +148,14 @@ fn copies_that_only_a_lost_region_had_are_told_apart() {
 #[test]
 fn what_was_seen_overwritten_or_sent_from_a_copy_of_the_disk_does_not_count_again() {
     for seed in [1013877, 2002806] {
-        cleared("tidemark", Options { edge: 2, ops: 30, ..two() }, seed..seed + 1);
+        cleared("tidemark", fewer(), seed..seed + 1);
     }
 }
 
 /// A client was away for so long that the region had forgotten when the write was that had overwritten its own, and its own got a later time.
 #[test]
 fn what_was_seen_overwritten_does_not_come_back_when_the_region_has_forgotten_the_time() {
-    cleared("tidemark", Options { edge: 2, ops: 30, ..two() }, 40127729..40127730);
+    cleared("tidemark", fewer(), 40127729..40127730);
 }
 
 /// A client gave a write a later time, with which it won, and left it out when it gave the next one: to the judge it had its first time till then.
@@ -157,14 +187,24 @@ fn mutants() -> Vec<(Rule, Options, Range<u64>)> {
         BASES_ARE_KEPT,
         GIVEN_UP_BY_ALL,
     ];
-    let at = [(FLOORS_LAG, 1189), (TIMES_ARE_NEW, 431), (BASES_ARE_CLOSED, 1554)];
-    let at = at.map(|(rule, seed)| (rule, two(), seed..seed + 1));
-    let copies = (COPIES_MAY_HAVE_SENT, Options { edge: 2, ops: 30, ..two() }, 5630..5631);
+    let one = |options: Options, rules: &[(Rule, u64)]| {
+        let each = rules.iter().map(|(rule, seed)| (*rule, options.clone(), *seed..seed + 1));
+        each.collect::<Vec<_>>()
+    };
+    let at = [
+        one(two(), &[(FLOORS_LAG, 1189), (TIMES_ARE_NEW, 431), (BASES_ARE_CLOSED, 1554)]),
+        one(fewer(), &[(COPIES_MAY_HAVE_SENT, 5630), (GUARDS_ARE_ASKED, 16), (GUARDS_TRAVEL, 16)]),
+        one(fewer(), &[(ONE_STAMP_EVERYWHERE, 0), (BASES_DOMINATE, 2), (READINGS_ARE_WHOLE, 252)]),
+        one(fewer(), &[(LOSSES_ARE_CERTAIN, 449), (COPIES_ARE_LATER, 1015)]),
+        one(lost_region(), &[(GUARDS_SHOW, 197), (K_IS_KEPT, 39), (STABLE_SURVIVES, 60)]),
+        one(lost_region(), &[(LOST_IS_HIDDEN, 244)]),
+        one(seen_by_one(), &[(LOGS_GO_ON, 208), (LOSSES_ARE_TOLD, 100)]),
+    ];
     let soon = soon.into_iter().map(|rule| (rule, three(), 0..300));
     let lists = std::iter::once((AUTHORS_DIFFER, Options { lists: true, ..two() }, 0..300));
     let lost = [ALL_IS_SENT_AGAIN, ONE_CHOICE_FOR_ALL, GONE_IS_NOT_COUNTED];
     let lost = lost.into_iter().map(|rule| (rule, lost_region(), 0..100));
-    soon.chain(lost).chain(lists).chain(at).chain([copies]).collect()
+    soon.chain(lost).chain(lists).chain(at.concat()).collect()
 }
 
 #[test]

@@ -4,7 +4,10 @@ use super::reading::written;
 use super::{Client, Report};
 use crate::durable::{DurableBase, Row};
 use crate::frames::{Chain, Change, NO_HASH, Operation, Tick, ToGateway, Value, ValueHash, WATCHED_MAX};
-use crate::rule::{BASE_BEFORE_PRUNING, TICKS_ARE_WHOLE};
+use crate::rule::{
+    BASE_BEFORE_PRUNING, BASES_SAY_WHAT_IS_IN_THEM, CHAINS_ARE_COMPARED, LOSSES_ARE_TOLD, TICKS_ARE_WHOLE,
+    TICKS_SAY_K, VALUES_WAIT_THEIR_TURN,
+};
 use crate::value::Cached;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +37,7 @@ impl Client {
             open.ticked_at_us = Some(self.now_us);
         }
         self.connecting.succeeded(self.regions);
-        let is_ours = |known| known == tick.check;
+        let is_ours = |known| known == tick.check || !CHAINS_ARE_COMPARED.kept();
         if tick.in_base > self.base.in_base && !self.chain_at(tick.in_base).is_some_and(is_ours) {
             // It is not this log that is in the base, or more than this log.
             let first = self.first_k();
@@ -47,7 +50,12 @@ impl Client {
     }
 
     pub(super) fn on_value(&mut self, reference: u64, value: Value) {
-        self.staged.push_back(Staged::Value(reference, value));
+        let value = Staged::Value(reference, value);
+        if VALUES_WAIT_THEIR_TURN.kept() {
+            self.staged.push_back(value);
+        } else {
+            self.show_value(value);
+        }
     }
 
     /// Makes visible what can be, and persists the next base.
@@ -56,13 +64,8 @@ impl Client {
             match self.staged.front() {
                 None => return,
                 Some(Staged::Value(..)) => {
-                    let Some(Staged::Value(reference, value)) = self.staged.pop_front() else { return };
-                    let change = Change::Whole(value);
-                    let key = self.take(reference, &change, &Own::new());
-                    if let (Some(key), Change::Whole(value)) = (&key, &change) {
-                        self.keep_value(key, value);
-                    }
-                    self.changed(key.into_iter().collect());
+                    let value = self.staged.pop_front();
+                    value.into_iter().for_each(|value| self.show_value(value));
                 }
                 Some(Staged::Rest(_)) => {
                     let Some(Staged::Rest(tick)) = self.staged.pop_front() else { return };
@@ -87,9 +90,19 @@ impl Client {
         }
     }
 
+    fn show_value(&mut self, value: Staged) {
+        let Staged::Value(reference, value) = value else { return };
+        let change = Change::Whole(value);
+        let key = self.take(reference, &change, &Own::new());
+        if let (Some(key), Change::Whole(value)) = (&key, &change) {
+            self.keep_value(key, value);
+        }
+        self.changed(key.into_iter().collect());
+    }
+
     /// The base of a tick, and the chain up to it.
     fn base_of(&self, tick: &Tick) -> DurableBase {
-        let in_base = tick.in_base.max(self.base.in_base);
+        let in_base = self.in_base_of(tick).max(self.base.in_base);
         let (mut chain_k, mut chain) = (self.base.chain_k, self.base.chain);
         for (k, entry) in self.view.log.range(..=in_base) {
             (chain_k, chain) = (*k, Chain::then(&chain, &entry.body.encode()));
@@ -98,6 +111,12 @@ impl Client {
             chain = Chain::resumed(chain.check()); // the region has no more of it
         }
         DurableBase { base: tick.to.clone(), in_base, chain_k, chain }
+    }
+
+    /// Which of the client's transactions are in the base of a tick.
+    fn in_base_of(&self, tick: &Tick) -> u64 {
+        let acked = self.connecting.connection().map_or(0, |open| open.acked);
+        if BASES_SAY_WHAT_IS_IN_THEM.kept() { tick.in_base } else { tick.in_base.min(acked) }
     }
 
     /// Rule 6: whether transactions that were in the base are not in this one, which has all of that base that is left.
@@ -118,6 +137,7 @@ impl Client {
         if self.has_lost(&tick)
             && let Some(open) = self.connecting.opened_mut()
             && !std::mem::replace(&mut open.told_loss, true)
+            && LOSSES_ARE_TOLD.kept()
         {
             self.report(Report::Lost { k: tick.in_base });
         }
@@ -130,7 +150,7 @@ impl Client {
             open.next = open.next.max(done + 1);
             open.has_based = true;
         }
-        self.base_regions = tick.regions;
+        self.base_regions = if TICKS_SAY_K.kept() { tick.regions } else { self.regions };
         self.epoch += 1;
         let (mut keys, mut own) = (BTreeSet::new(), Own::new());
         let log = Arc::make_mut(&mut self.view.log);

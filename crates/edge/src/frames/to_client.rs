@@ -4,6 +4,7 @@ use super::primitive::{
     Malformed, Reader, ascends, put_bytes, put_count, put_micros, put_signed, put_varint,
 };
 use super::{Base, Update, Value};
+use crate::rule::BASES_DOMINATE;
 use bytes::Bytes;
 use tidemark_core::Hlc;
 
@@ -261,7 +262,7 @@ impl Tick {
         let to =
             (0..entries).map(|region| Ok(Hlc(last.entry(region).0.wrapping_add(reader.signed()? as u64))));
         let to = Base(to.collect::<Result<_, _>>()?);
-        if !to.dominates(last) {
+        if !to.dominates(last) && BASES_DOMINATE.kept() {
             return Err(Malformed("a base below the last one"));
         }
         let (regions, in_base) = (reader.varint()?, reader.varint()?);

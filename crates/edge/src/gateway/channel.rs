@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::{Answer, Ask, ConnectionId, Gateway, Stamped, Why};
 use crate::frames::{Base, Change, Tick, ToClient, Update, Value};
+use crate::rule::{READINGS_ARE_WHOLE, READINGS_END_WITH_CHANNELS, VALUES_ARE_OF_THE_BASE};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ impl Channel {
 
     /// Whether the reading of that number is under way.
     fn reads(&self, number: u64) -> bool {
-        self.reading.as_ref().is_some_and(|reading| reading.number == number)
+        let is_it = |reading: &Reading| reading.number == number || !READINGS_END_WITH_CHANNELS.kept();
+        self.reading.as_ref().is_some_and(is_it)
     }
 
     /// A client comes; it is not live.
@@ -178,7 +180,7 @@ impl Gateway {
     fn arrive(&mut self, regions: u64) {
         let Some(channel) = self.channels.get_mut(&regions) else { return };
         let Some(Reading { at, failed, values, .. }) = channel.reading.take() else { return };
-        if failed {
+        if failed && READINGS_ARE_WHOLE.kept() {
             return; // what it has is kept, and read again at the next base
         }
         let moves = *channel.base != at;
@@ -305,7 +307,7 @@ impl Gateway {
         if known.is_empty() {
             return;
         }
-        if *connection.link.base() != *channel.base {
+        if *connection.link.base() != *channel.base && VALUES_ARE_OF_THE_BASE.kept() {
             let guard = self.guard(regions, connection);
             self.send_tick(id, regions, guard, Vec::new()); // I1
         }

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::{Ask, ConnectionId, Gateway, Why};
 use crate::frames::{Change, Hello, NO_HASH, ToClient, ToGateway, Update, Welcome};
+use crate::rule::{BASES_DOMINATE, K_IS_KEPT};
 use std::collections::BTreeSet;
 use tidemark_core::{ClientId, Guard, guard_of};
 
@@ -110,6 +111,7 @@ impl Gateway {
         };
         let most = (self.bases.len() as u64).max(1);
         let regions = connection.wants.clamp(1, if self.bases.is_empty() { u64::MAX } else { most });
+        let regions = if K_IS_KEPT.kept() { regions } else { 1 };
         if connection.channel == Some(regions) {
             return;
         }
@@ -176,8 +178,11 @@ impl Gateway {
         else {
             return;
         };
-        let dominates = channel.base.newest_us() > 0 && channel.base.dominates(connection.link.base());
-        if !dominates || channel.value(&guard_of(connection.client)).is_none() {
+        let dominates = channel.base.dominates(connection.link.base()) || !BASES_DOMINATE.kept();
+        if channel.base.newest_us() == 0
+            || !dominates
+            || channel.value(&guard_of(connection.client)).is_none()
+        {
             return;
         }
         let mut updates = Vec::new();

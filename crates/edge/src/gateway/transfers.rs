@@ -3,6 +3,7 @@
 use super::connection::Busy;
 use super::{Answer, Ask, ConnectionId, Gateway, Why};
 use crate::frames::{Body, Chain, Operation, OperationKind, ToClient};
+use crate::rule::LOSSES_ARE_CERTAIN;
 use bytes::Bytes;
 use tidemark_core::{
     Acceptance, Command, EdgeTransaction, Failure, Guard, Hlc, Key, Update, Vector, Verb, Write,
@@ -39,7 +40,7 @@ impl Gateway {
             }
             let (first, check) = (hello.first, hello.check);
             let after_loss = head.k + 1 < first;
-            if after_loss && !self.has_lost(id) {
+            if after_loss && LOSSES_ARE_CERTAIN.kept() && !self.has_lost(id) {
                 return self.lacks_base(id);
             }
             let next = if after_loss { first } else { head.k + 1 };

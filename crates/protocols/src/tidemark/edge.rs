@@ -18,7 +18,7 @@
 
 use super::failures::lags;
 use super::*;
-use tidemark_contract::core::{Acceptance, ClientId, EdgeTransaction, Guard, Write};
+use tidemark_contract::core::{Acceptance, ClientId, EdgeTransaction, Found, Guard, Write};
 use tidemark_contract::cx::edge::{WithoutEffect, number_of};
 use tidemark_contract::extensions;
 use tidemark_contract::two_phase::{Adds, Updates};
@@ -76,7 +76,8 @@ impl OfEdge {
     /// stamp `at`.
     pub(super) fn copy(&self, at: Stamp) -> (Stamp, Option<Box<Edge>>) {
         let Self { client, k, stamp, .. } = self;
-        (*stamp, Some(Box::new(Edge { client: *client, k: *k, at, others: Vec::new() })))
+        let stamp = if ONE_STAMP_EVERYWHERE.kept() { *stamp } else { at };
+        (stamp, Some(Box::new(Edge { client: *client, k: *k, at, others: Vec::new() })))
     }
 }
 
@@ -120,23 +121,25 @@ impl Tidemark {
             let request = Request::Transact(Transact::Accept(Box::new(all)), Past::default());
             return self.hold_request(ticket, request, cx); // the one before is not done with
         }
-        let (m, view, mut past) = (cx.me.dc, self.fresh(cx), Past::default());
-        let found = cx.get(&guard, &view, |d| past.saw(d, m));
-        let known = Guard::decode(found.value.as_deref());
+        let (found, known, mut past) = self.found_guard(&guard, cx);
+        let m = cx.me.dc;
         if let Some(what) = self.verdict(&all, known, cx) {
             return cx.answer(ticket, Outcome::Accepted(Box::new(what)), Past::default());
         }
-        let causes = all.dep.max().max(found.stamp.map_or(Hlc::ZERO, |stamp| stamp.ts));
+        let before = found.stamp.filter(|_| all.k > known.k).map_or(Hlc::ZERO, |stamp| stamp.ts);
+        let causes = all.dep.max().max(before);
         if all.h <= causes || all.dep.entries().len() > self.l.index() {
             return cx.fail(ticket, failures::not_after());
         }
         if self.lags(cx) {
             return cx.fail(ticket, lags()); // D10
         }
-        if !GUARDS_GO_FIRST.kept() {
+        if !GUARDS_GO_FIRST.kept() || !GUARDS_ARE_CAUSES.kept() {
             past = Past::default();
         }
-        past.ds.merge(&all.dep);
+        if DEP_IS_A_CAUSE.kept() {
+            past.ds.merge(&all.dep);
+        }
         past.l = past.l.max(all.dep[m]);
         past.dsv = self.need(&past.ds, m);
         let written = Guard { k: all.k, digest: all.digest }.encode();
@@ -155,17 +158,33 @@ impl Tidemark {
         self.save(cx);
     }
 
+    /// How far the transactions of a client show here, and what the last one depends on.
+    fn found_guard(&mut self, guard: &Key, cx: &mut Cx<'_, Self>) -> (Found, Guard, Past) {
+        let m = cx.me.dc;
+        let view = if GUARDS_SHOW.kept() { self.fresh(cx) } else { View::At(Hlc(u64::MAX), None) };
+        let (mut past, mut origin) = (Past::default(), m);
+        let found = cx.get(guard, &view, |d| {
+            origin = d.meta.at(d.stamp).origin;
+            past.saw(d, m);
+        });
+        let counts = origin == m || GUARDS_TRAVEL.kept();
+        let found = if counts { found } else { Found::default() };
+        let known = Guard::decode(found.value.as_deref());
+        (found, known, past)
+    }
+
     /// Why a transaction is not accepted, if it is not.
     fn verdict(&self, all: &EdgeTransaction, guard: Guard, cx: &Cx<'_, Self>) -> Option<Acceptance> {
-        if all.k <= guard.k {
-            let other = all.k == guard.k && all.digest != guard.digest;
+        if all.k <= guard.k && GUARDS_ARE_ASKED.kept() {
+            let other = all.k == guard.k && all.digest != guard.digest && DIGESTS_TELL_APART.kept();
             return Some(if other { Acceptance::Forked(guard.k) } else { Acceptance::Known });
         }
-        let follows = GUARDS_GO_FIRST.kept() && !all.after_loss;
+        let resumes = all.after_loss && LOGS_GO_ON.kept();
+        let follows = GUARDS_GO_FIRST.kept() && !resumes && all.k > guard.k;
         if follows && all.k != guard.k + 1 {
             return Some(Acceptance::Missing(guard.k));
         }
-        if follows && all.before != guard.digest {
+        if follows && all.before != guard.digest && DIGESTS_TELL_APART.kept() {
             return Some(Acceptance::Forked(guard.k));
         }
         if self.excluded.doubts(&all.dep) {

@@ -95,8 +95,8 @@ impl Tidemark {
             Some(edge) => self.carried_out(edge, writes, updates, cx), // D17
             None => (cx.overwritten(writes, &view, |d| seen.saw(d, m)), Vec::new()), // D9
         };
-        let time = snap.edge.as_ref().map_or(Hlc::ZERO, |edge| edge.stamp.ts);
-        let causes = past.ds.max().max(seen.ds.max()).max(time);
+        let h = snap.edge.as_ref().filter(|_| COPIES_ARE_LATER.kept()).map(|edge| edge.stamp.ts);
+        let causes = past.ds.max().max(seen.ds.max()).max(h.unwrap_or_default());
         let above = if PROPOSES_ABOVE_CAUSES.kept() { causes } else { Hlc::ZERO };
         let clock = if PROPOSES_ABOVE_CLOCK.kept() { self.st.vv[m] } else { Hlc::ZERO };
         let proposal = cx.stamp_above(clock, above.max(from.prev()));

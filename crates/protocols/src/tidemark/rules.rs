@@ -60,6 +60,15 @@ tidemark_contract::rules! {
     EDGE_IS_KEPT_APART, // D17: a version is there for as long as another copy can come
     COPIES_ARE_JOINED, // D17: a version shows as soon as one of its copies would
     GUARDS_GO_FIRST, // D17: a transaction follows the one before, and depends on it
+    GUARDS_ARE_CAUSES, // D17: it depends on the copy of the one before that shows here
+    GUARDS_ARE_ASKED, // D17: what shows here is not accepted once more
+    GUARDS_SHOW, // D17: what has arrived, and does not show, may never
+    GUARDS_TRAVEL, // D17: what another region has accepted counts
+    DIGESTS_TELL_APART, // D17: two transactions of one number are two
+    ONE_STAMP_EVERYWHERE, // D17: who wins is the same, whichever copy a region has
+    COPIES_ARE_LATER, // D17: who reads a version writes above it
+    DEP_IS_A_CAUSE, // D17: it depends on what its client saw
+    LOGS_GO_ON, // D17: after a loss a transaction follows none
     DEP_IS_COVERED, // D17: a region that lacks what a transaction depends on does not accept it
     TIMES_ARE_NEW, // D17: none is accepted that others may have, so long ago that its versions are not kept apart
     CHANGES_ARE_KNOWN, // D20: what was forgotten may have changed

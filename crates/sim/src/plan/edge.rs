@@ -20,6 +20,8 @@ pub struct EdgePlan {
     pub watched: Vec<Key>,
     /// What it does, by time.
     pub steps: Vec<EdgeStep>,
+    /// It may have K = 1 at some time, and see what a region alone has that is lost then.
+    pub risks: bool,
 }
 
 /// One step of an edge client.
@@ -62,6 +64,25 @@ pub enum EdgeAct {
     Restores(Micros),
     /// It is gone for good.
     Dies,
+}
+
+impl EdgePlan {
+    /// One of four has bases of two regions or more, as without this; one lowers K where its region is isolated; and two have K = 1. By draws
+    /// of its own: the schedule is otherwise the same.
+    fn risk(&mut self, drawn: u64) {
+        self.risks = !drawn.is_multiple_of(4);
+        if drawn % 4 > 1 {
+            self.regions = 1;
+        }
+        for (number, step) in (0..).zip(&mut self.steps) {
+            if let EdgeAct::Regions(regions) = &mut step.act
+                && self.risks
+                && mix(drawn, number).is_multiple_of(2)
+            {
+                *regions = 1;
+            }
+        }
+    }
 }
 
 impl Plan {
@@ -128,9 +149,12 @@ pub(crate) fn isolated_ms(plan: &Plan) -> u64 {
     if is_patient(plan) { 5_000 } else { 8 * period_ms(plan) + 12 * (plan.config.farthest_us() / 1_000 + 1) }
 }
 
-/// Whether a client lowers its K in an isolated region; where one is lost it would see what is lost with it.
+/// Whether a client lowers its K in an isolated region; where one is lost those do that may see what is lost with it.
 pub(crate) fn lowers(plan: &Plan, number: usize) -> bool {
-    plan.loses().is_none() && mix(plan.seed, number as u64 | 41 << 32).is_multiple_of(2)
+    match plan.loses() {
+        Some(_) => plan.edge[number].risks,
+        None => mix(plan.seed, number as u64 | 41 << 32).is_multiple_of(2),
+    }
 }
 
 /// The longest that a client which cannot go on waits until it tries again.
@@ -162,7 +186,11 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
         times.sort_unstable();
         let span = (plan.end_us - begins.min(plan.end_us)).max(plan.config.farthest_us());
         let steps = times.into_iter().map(|at| EdgeStep { at, act: drawer.act(at, span) }).collect();
-        plan.edge.push(EdgePlan { home, regions, watched, steps });
+        let mut client = EdgePlan { home, regions, watched, steps, risks: false };
+        if options.edge_k1 && plan.loses().is_some() {
+            client.risk(mix(plan.seed, number as u64 | 42 << 32));
+        }
+        plan.edge.push(client);
     }
 }
 

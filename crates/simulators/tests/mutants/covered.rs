@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use tidemark_protocols::{NAMES, Protocol, variants, with_protocol};
-use tidemark_sim::{GROUP_RULES, HOST_RULES, NODE_RULES};
+use tidemark_sim::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES};
 
 fn all() -> Vec<(&'static str, Mutants)> {
     vec![
@@ -102,6 +102,21 @@ fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
     let names = switched_off(&[nodes]);
     for rule in HOST_RULES.iter().chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
+    }
+}
+
+/// Schedules of simulators or of the client's model, or step tests, play without each; what the model leaves to others it names itself.
+#[test]
+fn each_rule_of_edge_clients_is_switched_off_by_a_test() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = |file: &str| read_to_string(crates.join(file)).expect("a test's source");
+    let tests = ["simulators/tests/edge.rs", "edge/tests/client/rules.rs", "edge/tests/gateway/rules.rs"];
+    let (named, model) = (tests.map(text).concat(), text("edge/tests/model.rs"));
+    let elsewhere = model.split_once("let elsewhere = [").and_then(|(_, rest)| rest.split_once(']'));
+    let (elsewhere, _) = elsewhere.expect("what the model leaves to others");
+    for rule in EDGE_RULES {
+        let played = named.contains(rule.name) || !elsewhere.contains(rule.name);
+        assert!(played, "nothing is tested without {rule}");
     }
 }
 

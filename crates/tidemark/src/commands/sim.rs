@@ -90,6 +90,9 @@ pub(crate) struct Sim {
     /// Have edge clients edit lists, too.
     #[arg(long)]
     lists: bool,
+    /// Let some edge clients have K = 1 where a data centre is lost for good: they may see what is lost with it.
+    #[arg(long, requires_all = ["edge", "exclusions"])]
+    edge_k1: bool,
     /// Write what edge clients are told and do to the standard output, as lines of JSON: clients in other languages are
     /// compared with them.
     #[arg(long, requires = "edge", conflicts_with_all = ["jobs", "json", "svg", "history"])]
@@ -157,6 +160,7 @@ impl Sim {
             relays: self.relays,
             edge: self.edge,
             lists: self.lists,
+            edge_k1: self.edge_k1,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),
@@ -272,6 +276,10 @@ fn report(summary: &Summary, took: Duration) -> String {
     }
     if stats.edge_lost > 0 {
         text.push_str(&format!("{} were taken by a region that was lost then\n", stats.edge_lost));
+    }
+    if stats.edge_forgotten > 0 {
+        let count = stats.edge_forgotten;
+        text.push_str(&format!("{count} were lost with it, and their clients with K = 1 were told\n"));
     }
     if stats.edge_copied > 0 {
         let count = stats.edge_copied;

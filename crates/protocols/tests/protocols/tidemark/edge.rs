@@ -2,6 +2,7 @@
 
 mod drawn;
 mod loss;
+mod rules;
 
 use super::*;
 use tidemark_contract::core::{
@@ -238,8 +239,7 @@ fn d17_times_are_above_causes_and_not_far_ahead() {
     let a = lab.client(0);
     lab.set_max_skew(100_000);
     lab.set_clocks(250_000);
-    let mut client = Client::new(1);
-    let one = client.commit(900_000, vec![set(&x, "1")]);
+    let one = Client::new(1).commit(900_000, vec![set(&x, "1")]);
     assert_eq!(accept(&mut lab, a, one.clone()), Ok(Acceptance::Later(650_000)));
     let low = EdgeTransaction { h: at(200_000), dep: v(&[210_000, 0]), ..one };
     lab.set_clocks(300_000);

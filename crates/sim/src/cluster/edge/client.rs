@@ -104,6 +104,11 @@ impl<'a> Client<'a> {
     }
 }
 
+/// Which client a session of the history is one of.
+pub(super) fn client_of(session: SessionId) -> Option<usize> {
+    Some((session.0.checked_sub(FIRST)? % AGAIN) as usize)
+}
+
 fn secret(from: u64) -> Secret {
     Secret(std::array::from_fn(|at| mix(from, at as u64) as u8))
 }
@@ -351,7 +356,10 @@ impl Cluster<'_> {
                 self.edge_unsure(number, 0);
                 !restored
             }
-            Report::Lost { .. } => true,
+            Report::Lost { k } => {
+                self.edge_loses(number, *k);
+                false
+            }
             Report::Error { code, .. } => code != "UNAVAILABLE",
         };
         if wrong {

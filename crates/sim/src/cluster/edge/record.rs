@@ -3,6 +3,7 @@
 //! To the checker a transaction is one read of several keys, and one write of several keys. It was acknowledged when it was on its client's
 //! disk. Its versions are known once a region has taken it.
 
+mod forgotten;
 mod which;
 
 use super::super::Cluster;
@@ -55,6 +56,8 @@ struct Record {
     copied: bool,
     /// Regions that have asked for another time.
     retimed: BTreeSet<DcId>,
+    /// It was lost with a region, as its client was told.
+    forgotten: bool,
 }
 
 /// All of them.
@@ -192,6 +195,7 @@ impl Cluster<'_> {
             sure: false,
             copied: false,
             retimed: BTreeSet::new(),
+            forgotten: false,
         });
         if let Some(wrong) = wrong {
             self.problem(ProblemKind::Types, wrong);
@@ -330,7 +334,7 @@ impl Cluster<'_> {
     /// The history says what became of all transactions; `ended`: everything was to be delivered.
     pub(super) fn edge_concludes(&mut self, ended: bool) {
         let Some(edge) = &self.edge else { return };
-        let (mut lost, mut copies) = (Vec::new(), Vec::new());
+        let (mut lost, mut copies, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         // By session: a client whose disk was put back knows nothing of what it was before.
         let mut last: BTreeMap<(SessionId, Key), Hlc> = BTreeMap::new();
         for record in &edge.records.all {
@@ -341,6 +345,7 @@ impl Cluster<'_> {
             let client = edge.clients[record.client].core.as_ref();
             let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
             let stamp = record.stamp.or(record.lost.or(record.asked).filter(|_| arrived));
+            let stamp = stamp.filter(|_| !record.forgotten);
             let there = record.lost.or(record.asked_there);
             if let Some(there) = there.filter(|there| stamp.is_some_and(|stamp| stamp != *there)) {
                 copies.push(Copy { events: record.events.clone(), stamp: there });
@@ -349,7 +354,9 @@ impl Cluster<'_> {
             let left_out = record.left_out.iter().map(|at| &record.ops[*at]);
             let left_out: BTreeMap<Key, Hlc> =
                 left_out.filter_map(|op| Some((register(op)?, edge.records.time_of(op)))).collect();
-            for event in &mut self.history.events[record.events.clone()] {
+            let risks = edge.clients[record.client].plan.risks;
+            let events = self.history.events[record.events.clone()].iter_mut();
+            for (at, event) in (record.events.start..).zip(events) {
                 let session = event.session;
                 if let Action::Write { version, key, .. } = &mut event.action {
                     // What was left out counted until then. It lost to what its client had seen, and was above the client's own before.
@@ -357,6 +364,7 @@ impl Cluster<'_> {
                     let seq = record.client as u32;
                     let lost = |h: &Hlc| Stamp { ts: before.next().max(*h), origin: DcId::EDGE, seq };
                     let lost = left_out.get(key).map(lost);
+                    hidden.extend(lost.filter(|_| risks).map(|_| at));
                     (event.fate, *version) = (fate, stamp.map(|stamp| lost.unwrap_or(stamp)));
                     *before = version.map_or(*before, |version| version.ts);
                 }
@@ -366,7 +374,7 @@ impl Cluster<'_> {
                 None => Outcome::Failed(Failure::Indefinite("its client may never have sent it".into())),
             };
             record.ops.iter().for_each(|op| self.ledger.note(op, &outcome));
-            if stamp.is_none() && record.sure && !record.ops.is_empty() {
+            if stamp.is_none() && record.sure && !record.ops.is_empty() && !record.forgotten {
                 lost.push(format!(
                     "transaction {} of edge client {} was never taken",
                     record.k, record.client
@@ -375,6 +383,7 @@ impl Cluster<'_> {
         }
         if let Some(dc) = self.plan.loses() {
             self.edge_tells_copies_apart(dc, copies);
+            self.edge_leaves_out_lost(dc, &hidden);
         }
         if ended {
             lost.into_iter().for_each(|text| self.problem(ProblemKind::Edge, text));

@@ -3,16 +3,12 @@
 //! whole; and in the end everything is there, once.
 
 mod lost;
+mod rules;
 
 use super::*;
 use lost::Loss;
 use std::collections::{BTreeMap, BTreeSet};
-use tidemark_contract::Rule;
 use tidemark_contract::core::ServerId;
-use tidemark_protocols::tidemark::{
-    COPIES_ARE_JOINED, DEP_IS_READ, EDGE_IS_KEPT_APART, FLOORS_LAG, GIVEN_UP_BY_ALL, GUARDS_GO_FIRST,
-    TIMES_ARE_NEW,
-};
 
 /// The newest version of each key that somebody knows of.
 type Causes = BTreeMap<Key, Stamp>;
@@ -372,26 +368,4 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
 #[test]
 fn edge_clients_and_sessions_never_see_an_effect_without_its_cause() {
     assert_eq!(search(seeds(300)), None);
-}
-
-#[test]
-fn d17_to_d19_are_why_each_rule() {
-    let rules: [Rule; 7] = [
-        COPIES_ARE_JOINED,
-        DEP_IS_READ,
-        EDGE_IS_KEPT_APART,
-        FLOORS_LAG,
-        GIVEN_UP_BY_ALL,
-        GUARDS_GO_FIRST,
-        TIMES_ARE_NEW,
-    ];
-    each_is_missed(&rules, || search(seeds(2_000)));
-}
-
-/// Without each of the rules a search finds something that is wrong.
-pub(super) fn each_is_missed<T: std::fmt::Debug>(rules: &[Rule], search: impl Fn() -> Option<T>) {
-    let found = rules.iter().map(|rule| (rule, without(&[*rule], &search)));
-    let found: Vec<_> = found.inspect(|(rule, found)| println!("without {rule}: {found:?}")).collect();
-    let innocent: Vec<_> = found.iter().filter(|(_, found)| found.is_none()).map(|(rule, _)| rule).collect();
-    assert!(innocent.is_empty(), "nothing is wrong without these: {innocent:?}");
 }
