@@ -86,40 +86,8 @@ fn run(
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
-    if client.closing && matches!(client.running, Some(Running { next: Resumption::Blocks, .. })) {
-        client.running = None;
-        settle(engine, client);
-    }
-    if client.running.is_some() {
-        if let Some(status) = resumed(engine, client) {
-            return status;
-        }
-        if blocked::has_work(engine) {
-            return Status::Serve;
-        }
-    }
-    if client.closing {
-        return Status::Close;
-    }
-    if matches!(client.adoption, Adoption::Waits(_)) {
-        return Status::Wait;
-    }
-    if let Adoption::Failed(node, failure) = std::mem::replace(&mut client.adoption, Adoption::None) {
-        client.heard.push(node);
-        if let Some(held) = client.held.take() {
-            engine.shared.watch.take_up(held.noted);
-            let which = (held.command.spec, held.command.times());
-            status_after(client, |client| stale(engine, client, which, &failure));
-        }
-    }
-    if let Some(held) = client.held.take() {
-        block(engine, client, false);
-        engine.shared.watch.take_up(held.noted);
-        // The pause is not the command's fault.
-        engine.shared.watch.begun = engine.now.mono;
-        if let Some(status) = carry_out(engine, client, Ok(held.command)) {
-            return status;
-        }
+    if let Some(status) = go_on(engine, client) {
+        return status;
     }
     let mut next = Next::default();
     loop {
@@ -152,6 +120,45 @@ fn run(
             return status;
         }
     }
+}
+
+/// Goes on with what was begun before; what to do next unless the client can have its next command.
+#[inline]
+fn go_on(engine: &mut Engine, client: &mut Client) -> Option<Status> {
+    if client.closing && matches!(client.running, Some(Running { next: Resumption::Blocks, .. })) {
+        client.running = None;
+        settle(engine, client);
+    }
+    if client.running.is_some() {
+        if let Some(status) = resumed(engine, client) {
+            return Some(status);
+        }
+        if blocked::has_work(engine) {
+            return Some(Status::Serve);
+        }
+    }
+    if client.closing {
+        return Some(Status::Close);
+    }
+    if matches!(client.adoption, Adoption::Waits(_)) {
+        return Some(Status::Wait);
+    }
+    if let Adoption::Failed(node, failure) = std::mem::replace(&mut client.adoption, Adoption::None) {
+        client.heard.push(node);
+        if let Some(held) = client.held.take() {
+            engine.shared.watch.take_up(held.noted);
+            let which = (held.command.spec, held.command.times());
+            status_after(client, |client| stale(engine, client, which, &failure));
+        }
+    }
+    if let Some(held) = client.held.take() {
+        block(engine, client, false);
+        engine.shared.watch.take_up(held.noted);
+        // The pause is not the command's fault.
+        engine.shared.watch.begun = engine.now.mono;
+        return carry_out(engine, client, Ok(held.command));
+    }
+    None
 }
 
 /// Carries a command out, and delivers its messages to its own client; what to do next unless it has ended.
