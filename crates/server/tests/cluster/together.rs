@@ -93,6 +93,10 @@ fn counters_of_one_partition_become_one_version() {
             .lines()
             .any(|line| line.starts_with("cmdstat_incr:calls=6,") && line.contains("failed_calls=1"))
     );
+    // A reserved key is refused, wherever it stands.
+    let reserved = ["INCR r1", "INCR \0tidemark:r2", "INCR r3"].map(words);
+    let replies = shown(&pipeline(&mut client, &reserved));
+    assert!(replies[1].contains("reserved") && replies[0] == "1" && replies[2] == "1", "{replies:?}");
     // One that comes again begins another version.
     let again = ["INCRBY c1 5", "INCRBY c2 5", "INCRBY c1 5", "INCRBY c4 x", "INCRBY c5 1"].map(words);
     let before = written(&cluster);

@@ -1,6 +1,7 @@
 //! Commands of one kind that a client has sent one behind the other, on one key or on a key each: one operation carries them out.
 
 use super::{Start, Task, Then};
+use crate::redis::is_reserved;
 use bytes::Bytes;
 use tidemark_contract::Topology;
 use tidemark_core::{Command, Key, Op, Update, Verb};
@@ -37,7 +38,8 @@ impl Task {
             Verb::Together => first[..] == *key,
             _ => {
                 let is_there = |other: &Key| other[..] == *key;
-                topology.partition_of(first) == topology.partition_of(key)
+                !is_reserved(key)
+                    && topology.partition_of(first) == topology.partition_of(key)
                     && topology.holders(first) == topology.holders(key)
                     && !is_there(first)
                     && !command.keys.iter().any(is_there)
