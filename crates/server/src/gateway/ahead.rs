@@ -69,6 +69,7 @@ pub(super) fn join(
     let topology = engine.topology();
     let joins = |task: &mut Task, key: &[u8]| task.joins(key, topology) && !engine.waiters.is_waited_for(key);
     while next.alike & 1 == 1
+        && task.is_typed()
         && requests_ahead(buffer).next().is_some_and(|ahead| joins(task, ahead.key))
         && is_alone(engine, client)
     {

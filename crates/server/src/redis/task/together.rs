@@ -14,6 +14,12 @@ impl Task {
         if let Start::Once(_, then) = &self.0 { then.times() } else { 1 }
     }
 
+    /// Whether it is one command of a data type, or several.
+    #[inline]
+    pub fn is_typed(&self) -> bool {
+        matches!(&self.0, Start::Once(_, Then::Typed | Then::Together(_)))
+    }
+
     /// Its key and its command, if it is of a data type.
     #[inline]
     fn command(&mut self) -> Option<(&Key, &mut Command, &mut Then)> {
