@@ -141,3 +141,5 @@ db.on("status", showStatus);
 db.onRefused(({ text }) => console.warn("refused:", text));
 showStatus();
 board.subscribe(show);
+// Until here a click would have been lost.
+document.querySelector("header")!.inert = false;
