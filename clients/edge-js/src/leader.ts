@@ -112,6 +112,11 @@ export class Leader implements Engine {
     return this.#client.tabsDurable;
   }
 
+  /** What transactions write that other tabs may not see yet. */
+  get committing(): ReadonlySet<Bytes> {
+    return this.#client.committing;
+  }
+
   commit(ops: readonly Op[], origin?: Origin): Commit {
     if (this.#closed) throw new Error("the database is closed");
     const deferred = new Deferred<number | undefined>();

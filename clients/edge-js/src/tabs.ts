@@ -249,6 +249,8 @@ export class Host implements Listener {
   readonly #tabs = new Map<string, ReadonlySet<Bytes>>();
   /** Transactions of tabs that are not durable yet. */
   readonly #underWay = new Set<string>();
+  /** Keys that may be other ones than tabs were told. */
+  readonly #untold = new Set<Bytes>();
   #leader: Leader | undefined;
   /** Told before the leader was there. */
   #early: (() => void)[] = [];
@@ -273,11 +275,17 @@ export class Host implements Listener {
     this.#listener.changed(keys);
   }
 
+  /** A view has all that has become durable since the last one: else a tab would see a part of a transaction, beside one that became durable with it. */
   stored(keys: ReadonlySet<Bytes>): void {
+    for (const key of keys) this.#untold.add(key);
     const leader = this.#leader;
-    if (!leader || this.#tabs.size === 0) return;
-    const theirs = [...keys].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
-    this.#send(this.#view(leader, theirs));
+    if (!leader) return;
+    const { committing } = leader;
+    if (this.#tabs.size > 0) {
+      const theirs = [...this.#untold].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
+      this.#send(this.#view(leader, theirs));
+    }
+    for (const key of this.#untold) if (!committing.has(key)) this.#untold.delete(key);
   }
 
   status(status: Status): void {

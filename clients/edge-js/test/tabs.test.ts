@@ -221,6 +221,34 @@ test("a tab sees what another tab has made durable, before it is sent", async (t
   assert.equal(two.db.read(cause).pending, 1);
 });
 
+test("transactions that become durable at once show whole to other tabs", async (t) => {
+  const { tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const [shared, a, b] = ["r:shared", "r:a", "r:b"].map((name) => one.db.register(name));
+  for (const { db } of [one, two]) await db.load([shared, a, b]);
+  await settled(one.db);
+  const torn: string[] = [];
+  two.db.subscribe([shared, a, b], (view) => {
+    const [last, ...all] = [shared, a, b].map((register) => view.get(register));
+    if (last === "second" && all.join() !== "first,second") torn.push(all.join());
+  });
+  // Both wait for the disk, and it takes them together.
+  const { apply } = one.store;
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  one.store.apply = ((step: Parameters<typeof apply>[0]) => begun.then(() => apply(step))) as never;
+  one.db.tx((tx) => tx.set(shared, "zeroth"));
+  for (const [register, value] of [[a, "first"], [b, "second"]] as const) {
+    one.db.tx((tx) => {
+      tx.set(shared, value);
+      tx.set(register, value);
+    });
+  }
+  begin();
+  await until(() => two.db.get(b) === "second", "the other tab sees both");
+  assert.deepEqual(torn, []);
+});
+
 test("tabs edit a list together: a follower pushes, also when it takes over", async (t) => {
   const { g, tab } = await setup(t);
   const [one, two] = [await tab(), await tab()];

@@ -338,6 +338,12 @@ export class Client {
     return lastOfTabs(this.#meta.tabs, this.#committedLog());
   }
 
+  /** What transactions write that are not durable yet. */
+  get committing(): ReadonlySet<Bytes> {
+    const entries = this.#log.entries.slice(this.#committedLog().length);
+    return new Set(entries.flatMap(({ ops }) => ops.map((op) => op.key)));
+  }
+
   #committedLog(): readonly Entry[] {
     return this.#log.entries.slice(0, this.#log.entries.findLastIndex((entry) => !this.#isBeingCommitted(entry)) + 1);
   }
