@@ -1,23 +1,37 @@
 //! `./x check`, which changes nothing, and `./x fix`, which does.
 
-use crate::run::{Steps, cargo, command, output, root, run};
+use crate::run::{cargo, command, output, root, run};
 use crate::tidy;
-use anyhow::Result;
+use anyhow::{Result, bail};
+use std::time::Instant;
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet"];
 
-/// Formatting, clippy and tidy, all of them even if one fails.
+/// Formatting, the tidy rules and clippy.
 pub(crate) fn check() -> Result<()> {
-    let mut steps = Steps::new();
-    steps_of_check(&mut steps);
-    steps.finish()
+    all().map(drop)
 }
 
-/// The steps of `./x check`.
-pub(crate) fn steps_of_check(steps: &mut Steps) {
-    steps.step("format", || format(&["--check"]));
-    steps.step("tidy", tidy::run);
-    steps.step("clippy", || cargo(&[CLIPPY, &["--", "--deny", "warnings"]].concat()));
+/// The same as a step of others: all three, even if one fails.
+///
+/// # Errors
+/// The names of those that failed; what they found is printed.
+pub(crate) fn all() -> Result<String> {
+    let parts: [(&str, &dyn Fn() -> Result<()>); 3] = [
+        ("format", &|| format(&["--check"])),
+        ("tidy", &tidy::run),
+        ("clippy", &|| cargo(&[CLIPPY, &["--", "--deny", "warnings"]].concat())),
+    ];
+    let mut failed = Vec::new();
+    for (name, part) in parts {
+        let began = Instant::now();
+        if let Err(error) = part() {
+            println!("{name}: {error:#}");
+            failed.push(name);
+        }
+        println!("{name}: {:.1} s", began.elapsed().as_secs_f64());
+    }
+    if failed.is_empty() { Ok(String::new()) } else { bail!("{}", failed.join(", ")) }
 }
 
 /// Runs rustfmt on every file: `cargo fmt` does not find modules that a macro declares, as those of Redis commands.

@@ -1,12 +1,18 @@
 //! Developer commands behind `./x`.
 
+mod artefacts;
 mod bench;
 mod check;
 mod client_tests;
+mod fetch;
 mod foreign;
 mod lanes;
+mod nightly;
 mod redis_tests;
 mod run;
+mod seeds;
+mod silence;
+mod steps;
 mod test;
 mod tidy;
 
@@ -15,7 +21,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 ./x check          read only: formatting, clippy with warnings as errors, tidy
 ./x fix            formats, applies clippy's suggestions, lowers the ratchet
-./x test           everything that CI runs: check, and all tests, end-to-end tests too
+./x test           the gate: check, and the tests that every change has to pass; see ./x test --help
+./x nightly        longer searches, rates and latencies, in parts; see ./x nightly --help
+./x seeds          writes the table of schedules that show what mutants violate; see ./x seeds --help
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x redis-tests    the tests of Redis itself, against one node; see ./x redis-tests --help
 ./x client-tests   the tests of client libraries, against one node; see ./x client-tests --help
@@ -30,7 +38,9 @@ fn main() -> ExitCode {
     let done = match (verb, rest) {
         ("check", []) => check::check(),
         ("fix", []) => check::fix(),
-        ("test", []) => test::test(),
+        ("test", rest) => test::test(rest),
+        ("nightly", rest) => nightly::nightly(rest),
+        ("seeds", rest) => seeds::seeds(rest),
         ("tidy", []) => tidy::run(),
         ("redis-tests", rest) => redis_tests::run(rest),
         ("client-tests", rest) => client_tests::run(rest),

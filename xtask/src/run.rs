@@ -1,10 +1,9 @@
-//! Running other programs, and saying how long each step took.
+//! Running other programs.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -58,44 +57,4 @@ pub(crate) fn tidemark() -> Result<PathBuf> {
     let mut binaries = messages.filter(|message| message["target"]["name"] == "tidemark");
     let executable = binaries.find_map(|message| Some(message["executable"].as_str()?.to_string()));
     Ok(PathBuf::from(executable.context("cargo has built no binary tidemark")?))
-}
-
-/// Steps that are all run, even if one fails; each is timed.
-pub(crate) struct Steps {
-    began: Instant,
-    done: Vec<(String, f64, Result<()>)>,
-}
-
-impl Steps {
-    pub(crate) fn new() -> Self {
-        Self { began: Instant::now(), done: Vec::new() }
-    }
-
-    /// Runs a step.
-    pub(crate) fn step(&mut self, name: &str, step: impl FnOnce() -> Result<()>) -> bool {
-        println!("\n=== {name}");
-        let began = Instant::now();
-        let result = step();
-        if let Err(error) = &result {
-            println!("{name}: {error:#}");
-        }
-        let passed = result.is_ok();
-        self.done.push((name.to_string(), began.elapsed().as_secs_f64(), result));
-        passed
-    }
-
-    /// The summary; an error if a step failed.
-    pub(crate) fn finish(self) -> Result<()> {
-        println!("\n=== summary");
-        for (name, seconds, result) in &self.done {
-            println!("{} {name} ({seconds:.1} s)", if result.is_ok() { "ok    " } else { "FAILED" });
-        }
-        let failed = self.done.iter().filter(|(_, _, result)| result.is_err()).count();
-        let passed = self.done.len() - failed;
-        println!(
-            "steps: {passed} passed, {failed} failed; {:.1} s in all",
-            self.began.elapsed().as_secs_f64()
-        );
-        if failed == 0 { Ok(()) } else { bail!("{failed} of {} steps failed", passed + failed) }
-    }
 }

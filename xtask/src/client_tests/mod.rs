@@ -6,7 +6,7 @@
 mod go_redis;
 mod redis_py;
 
-use crate::foreign::servers::Server;
+use crate::foreign::servers::{Kind, Server};
 use crate::foreign::{Family, Outcome, Played, Runner, target};
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -67,26 +67,24 @@ struct Run {
 
 /// Runs suites as `args` say.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    FAMILY.run(args, |_, units| {
-        let folder = target()?.join("client-tests");
-        std::fs::create_dir_all(&folder)?;
-        let needs = |suites: &[&str]| units.iter().any(|unit| suites.contains(&&unit[..]));
-        let python = needs(&[redis_py::SYNC, redis_py::ASYNCIO]);
-        Ok(Suites {
-            redis_py: python.then(|| redis_py::installed(&folder)).transpose()?,
-            go_redis: needs(&[GO_REDIS]).then(|| go_redis::installed(&folder)).transpose()?,
-            folder,
-        })
-    })
+    FAMILY.run(args, prepare)
 }
 
-/// Runs what `./x test` runs: the suites that need Python only. Without it, they are left out.
-pub(crate) fn run_with_python() -> Result<()> {
-    if redis_py::has_python() {
-        return run(&[redis_py::SYNC, redis_py::ASYNCIO].map(String::from));
-    }
-    println!("python3 with venv is missing: the tests of redis-py are left out");
-    Ok(())
+/// Runs all suites against this binary. Returns how many tests have passed.
+pub(crate) fn run_all(binary: &Path) -> Result<String> {
+    FAMILY.run_all(binary, prepare)
+}
+
+fn prepare(_: &Kind, units: &[String]) -> Result<Suites> {
+    let folder = target()?.join("client-tests");
+    std::fs::create_dir_all(&folder)?;
+    let needs = |suites: &[&str]| units.iter().any(|unit| suites.contains(&&unit[..]));
+    let python = needs(&[redis_py::SYNC, redis_py::ASYNCIO]);
+    Ok(Suites {
+        redis_py: python.then(|| redis_py::installed(&folder)).transpose()?,
+        go_redis: needs(&[GO_REDIS]).then(|| go_redis::installed(&folder)).transpose()?,
+        folder,
+    })
 }
 
 impl Runner for Suites {

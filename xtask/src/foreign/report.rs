@@ -8,8 +8,8 @@ use std::fmt::Write;
 /// How many lines of an error are shown.
 const LINES_MAX: usize = 6;
 
-/// How many tests of the list of a unit have passed.
-fn passed(unit: &Unit) -> usize {
+/// Returns how many tests of the list of a unit have passed.
+pub(super) fn passed(unit: &Unit) -> usize {
     let passed = |name: &str| {
         let same = |outcome: &&Outcome| outcome.name == name;
         unit.played.outcomes.iter().find(same).is_some_and(|outcome| outcome.ended == Ended::Passed)

@@ -8,10 +8,10 @@ mod client;
 mod self_check;
 mod source;
 
-use crate::foreign::servers::Server;
+use crate::foreign::servers::{Kind, Server};
 use crate::foreign::{Family, Played, Runner, target};
 use anyhow::Result;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 ./x redis-tests [UNIT…] [--reference] [--update] [--json] [--details]
@@ -70,7 +70,7 @@ const FAMILY: Family = Family {
     owner: "Redis's unit",
     title: "tests of Redis 7.0.15",
     units: UNITS,
-    lanes: 3,
+    lanes: 2,
     help: HELP,
 };
 
@@ -85,9 +85,16 @@ impl Runner for Units {
 
 /// Runs units as `args` say.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    FAMILY.run(args, |kind, _| {
-        let source = source::unpacked(&target()?)?;
-        self_check::run(&source, kind)?;
-        Ok(Units(source))
-    })
+    FAMILY.run(args, prepare)
+}
+
+/// Runs all units against this binary. Returns how many tests have passed.
+pub(crate) fn run_all(binary: &Path) -> Result<String> {
+    FAMILY.run_all(binary, prepare)
+}
+
+fn prepare(kind: &Kind, _: &[String]) -> Result<Units> {
+    let source = source::unpacked(&target()?)?;
+    self_check::run(&source, kind)?;
+    Ok(Units(source))
 }

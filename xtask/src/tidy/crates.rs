@@ -68,7 +68,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "adapt",
         ],
     ),
-    ("xtask", &[]),
+    ("tidemark-patience", &[]),
+    ("xtask", &["patience"]),
 ];
 
 /// Crates that decide on their input alone, or do no input and output.

@@ -6,6 +6,7 @@
 //! - `lengths`: files and functions stay short; those that are not may only shrink.
 //! - `members`: the traits that every protocol implements do not grow.
 //! - `language`: documents use the terms that their readers search for.
+//! - `time`: nothing in tests fails for time.
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
 
 mod crates;
@@ -16,6 +17,7 @@ mod lengths;
 mod members;
 mod prose;
 mod source;
+mod time;
 
 use crate::run::root;
 use anyhow::{Result, bail};
@@ -32,6 +34,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(lengths::check(&sources, &lengths::read_ratchet()?));
     findings.extend(members::check(&sources));
     findings.extend(features::check(&sources));
+    findings.extend(time::check(&sources)?);
     findings.extend(prose::check(&sources)?);
     for finding in &findings {
         println!("{finding}");

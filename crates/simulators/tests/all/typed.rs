@@ -1,8 +1,6 @@
 //! Documents, bounded counters, streams and programs over whole nodes: three regions, cuts, crashes, and leaders that change.
 
-mod playing;
-
-use playing::{cleared, play};
+use crate::playing::{Search, cleared, violating};
 use tidemark_contract::programs::rule::{PROGRAMS_ARE_WHOLE, VOID_WRITES_NOTHING};
 use tidemark_crdt::rule::{GIVEN_RIGHTS_GO, OWN_RIGHTS_LIMIT};
 use tidemark_sim::{Options, Placed};
@@ -30,7 +28,8 @@ fn no_protocol_with_data_types_breaks_a_bound_or_loses_an_update() {
 #[test]
 fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
     for rule in [OWN_RIGHTS_LIMIT, GIVEN_RIGHTS_GO] {
-        let summary = play("tidemark", Options { without: vec![rule], ..typed(few()) }, 0..1_000);
+        let mutant = Options { without: vec![rule], ..typed(few()) };
+        let summary = violating("tidemark", mutant, Search::Within(1_000), 1);
         let found = summary.counterexamples.first().unwrap_or_else(|| panic!("nobody misses {rule}"));
         println!("without {rule}, seed {}: {}", found.seed, found.verdict);
         assert_eq!(found.verdict, "types");
@@ -41,7 +40,8 @@ fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
 #[test]
 fn a_program_that_writes_a_part_or_although_it_is_void_is_noticed() {
     for rule in [PROGRAMS_ARE_WHOLE, VOID_WRITES_NOTHING] {
-        let summary = play("tidemark", Options { without: vec![rule], ..typed(few()) }, 0..200);
+        let mutant = Options { without: vec![rule], ..typed(few()) };
+        let summary = violating("tidemark", mutant, Search::Within(200), 1);
         let found = summary.counterexamples.first().unwrap_or_else(|| panic!("nobody misses {rule}"));
         println!("without {rule}, seed {}: {}", found.seed, found.verdict);
     }

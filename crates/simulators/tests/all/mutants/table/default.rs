@@ -38,15 +38,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         SHOWN_SURVIVES,
         ANSWERS_WHEN_SHOWN,
     ];
-    let late = [
-        (GET_FENCES, 8_995),
-        (PUT_TAKES_FENCE, 8_995),
-        (CAUSES_NEED_L, 7_637),
-        (VERSIONS_NEED_L, 4_177),
-        (UPTO_IS_ANNOUNCED, 25_494),
-        (WRITTEN_TOGETHER, 9_509),
-        (GET_NEEDS_L, 4_785),
-    ];
+    let late = [GET_FENCES, PUT_TAKES_FENCE, CAUSES_NEED_L, VERSIONS_NEED_L, UPTO_IS_ANNOUNCED, WRITTEN_TOGETHER, GET_NEEDS_L];
     let looking = [
         SNAPSHOTS_ARE_PINNED,
         HOLDS_SNAPSHOTS,
@@ -57,23 +49,23 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
     ];
     let mutants = [
         each(few(), &rules),
-        at(few(), late),
+        rare(few(), &late),
         // A fence lies above a server's clock only where another server put it, and a transaction must meet two that are
         // behind: three.
         each(wider(), &[SLICE_LIFTS]),
         each(Options { typed: 60, ..few() }, &[VIEWS_HAVE_NAMES]),
         // Interactive transactions, updates that look before they write, and both at once.
         each(interactive(), &looking),
-        at(interactive(), [(LOOKS_LIFT, 5_009), (WHO_YIELDS_IS_REFUSED, 895_298)]),
-        at(
+        rare(interactive(), &[LOOKS_LIFT, WHO_YIELDS_IS_REFUSED]),
+        rare(
             Options { typed: 60, ..interactive() },
-            [(TRANSACTIONS_STAND_APART, 8_230), (SAFE_FENCE_COVERS_L, 17_603)],
+            &[TRANSACTIONS_STAND_APART, SAFE_FENCE_COVERS_L],
         ),
-        at(Options { partitions: 3, ..interactive() }, [(PINNED_STAY, 9_350)]),
+        rare(Options { partitions: 3, ..interactive() }, &[PINNED_STAY]),
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
-        at(
+        rare(
             Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
-            [(ABSORBS, 15_278)],
+            &[ABSORBS],
         ),
     ];
     (Tidemark::INFO.name, [mutants.concat(), of_bases(), of_losses()].concat())
@@ -96,5 +88,5 @@ fn of_bases() -> Mutants {
     let based =
         || Options { params: BTreeMap::from([("base_regions".to_string(), 2.into())]), ..interactive() };
     let early = [BASES_ARE_KEPT, BASES_ARE_CLOSED, OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL];
-    [each(based(), &early), at(based(), [(BASES_NEVER_FALL, 6_431)])].concat()
+    [each(based(), &early), rare(based(), &[BASES_NEVER_FALL])].concat()
 }

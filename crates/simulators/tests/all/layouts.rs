@@ -1,10 +1,8 @@
 //! Campaigns over how servers are grouped, over which data centres hold which keys, over clocks, and over interactive transactions.
 
-mod playing;
-
-use playing::{cleared, play, search};
+use crate::playing::{cleared, play, play_through};
 use tidemark_protocols::*;
-use tidemark_sim::{Campaign, Options, Placed};
+use tidemark_sim::{Options, Placed};
 use tidemark_simulators::simulator;
 
 /// Few actors, who meet often.
@@ -92,8 +90,7 @@ fn who_looks_for_each_dependency_needs_every_version() {
 fn gentlerain_on_lamport_clocks_is_causal_and_shows_late() {
     let params = [("clock".to_string(), "logical".into())].into();
     let options = Options { params, ..small(2, 2) };
-    let campaign = Campaign { keep_going: true, explain: 0, jobs: 2, ..Campaign::new(options, 0..1_000) };
-    let verdicts = search(GentleRain::INFO.name, &campaign).by_verdict;
+    let verdicts = play_through(GentleRain::INFO.name, options, 0..1_000).by_verdict;
     assert!(verdicts.contains_key("convergence"), "{verdicts:?}");
     assert!(verdicts.keys().all(|verdict| ["convergence", "liveness"].contains(&&**verdict)), "{verdicts:?}");
 }

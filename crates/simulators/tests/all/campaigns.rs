@@ -1,8 +1,6 @@
 //! Campaigns over seeds: who is convicted, who is cleared, and that a seed says it all.
 
-mod playing;
-
-use playing::{cleared, play, search};
+use crate::playing::{Search, cleared, play, play_through, run, violating};
 use tidemark_contract::core::Promise;
 use tidemark_contract::stabilised::{READS_ABOVE_HORIZON, READS_AT_STABLE};
 use tidemark_protocols::*;
@@ -18,7 +16,7 @@ fn small(faults: &str) -> Options {
 /// at most. The corrected protocol passes on the same schedule.
 #[track_caller]
 fn published(variant: &str, corrected: &str, verdict: &str, steps: usize) {
-    let summary = play(variant, small("none"), 0..20_000);
+    let summary = violating(variant, small("none"), Search::Within(20_000), 1);
     let found = summary.counterexamples.first().unwrap_or_else(|| panic!("no violation of {variant}"));
     println!("{found}");
     assert_eq!(found.verdict, verdict);
@@ -71,7 +69,8 @@ fn reads_at_a_time_agree_wherever_and_whenever_they_are_asked() {
 fn reads_at_a_time_that_do_not_wait_or_come_too_late_are_convicted() {
     for name in [Tidemark::INFO.name, CausalSpartanX::INFO.name, GentleRain::INFO.name, NuKv::INFO.name] {
         for rule in [READS_AT_STABLE, READS_ABOVE_HORIZON] {
-            let summary = play(name, Options { without: vec![rule], ..dated(small("all")) }, 0..500);
+            let mutant = Options { without: vec![rule], ..dated(small("all")) };
+            let summary = violating(name, mutant, Search::Within(500), 1);
             let verdicts: Vec<&str> = summary.counterexamples.iter().map(|found| &*found.verdict).collect();
             println!("{name} without {rule}: {verdicts:?}");
             assert!(summary.violations > 0, "no violation of {name} without {rule}");
@@ -197,8 +196,7 @@ fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
 /// Reference: erratum E-6b. Two regions give two versions one time, and each keeps its own.
 #[test]
 fn nukv_as_published_is_convicted_of_not_converging() {
-    let what = Campaign { jobs: 2, keep_going: true, explain: 0, ..Campaign::new(small("none"), 0..1_000) };
-    let summary = search("nukv-published", &what);
+    let summary = play_through("nukv-published", small("none"), 0..1_000);
     println!("{} of {}: {:?}", summary.violations, summary.schedules, summary.by_verdict);
     assert!(summary.by_verdict.contains_key("convergence"), "{:?}", summary.by_verdict);
 }
@@ -267,7 +265,7 @@ fn cc_lo_keeps_its_promise_when_it_forgets_soon_who_has_read() {
 #[test]
 fn cc_lo_as_published_is_convicted_and_the_corrected_one_cleared_of_the_same_schedule() {
     let three = || Options { partitions: 3, ..small("none") };
-    let summary = play("cc-lo-published", three(), 0..20_000);
+    let summary = violating("cc-lo-published", three(), Search::Within(20_000), 1);
     println!("{:?} {:?}", summary.violating_seeds, summary.by_verdict);
     let seed = *summary.violating_seeds.first().expect("cc-lo-published was cleared");
     assert!(summary.by_verdict.contains_key("snapshot"));
@@ -282,23 +280,20 @@ fn occult_does_not_show_local_writes_at_once() {
     assert!(summary.violations > 0);
 }
 
-/// Whether local writes show at once, as far as so many schedules without faults tell.
-fn shows_local_writes_at_once(name: &str, schedules: u64) -> bool {
-    let options = Options { promise: Some(Promise::CausalImmediate), ..small("none") };
-    let summary = play(name, options, 0..schedules);
-    assert!(summary.by_verdict.keys().all(|verdict| verdict == "immediate"), "{:?}", summary.by_verdict);
-    summary.violations == 0
-}
 
 /// What `tidemark protocols` says of it is what is seen. In contrarian an acknowledged write of another session may
 /// depend on what is not stable yet: it shows a moment later.
 #[test]
 fn whether_local_writes_show_at_once_is_what_the_promise_says() {
+    let immediate = || Options { promise: Some(Promise::CausalImmediate), ..small("none") };
     for info in [CausalSpartanX::INFO, Tidemark::INFO] {
-        assert!(info.promise.is_immediate() && shows_local_writes_at_once(info.name, 200));
+        assert!(info.promise.is_immediate());
+        cleared(info.name, immediate(), 0..200);
     }
     let info = Contrarian::INFO;
-    assert!(!info.promise.is_immediate() && !shows_local_writes_at_once(info.name, 20_000));
+    assert!(!info.promise.is_immediate());
+    let verdicts = violating(info.name, immediate(), Search::Within(20_000), 0).by_verdict;
+    assert_eq!(verdicts.keys().collect::<Vec<_>>(), ["immediate"], "{verdicts:?}");
 }
 
 #[test]
@@ -380,7 +375,7 @@ fn a_disk_failure_that_did_not_happen_in_time_is_mended_with_the_rest() {
 fn the_same_seed_gives_the_same_run_on_any_number_of_threads() {
     let digest = |jobs: usize, seeds: std::ops::Range<u64>| {
         let what = Campaign { jobs, ..Campaign::new(Options::default(), seeds) };
-        search(CausalSpartanX::INFO.name, &what).digest
+        run(CausalSpartanX::INFO.name, &what).digest
     };
     assert_eq!(digest(1, 0..40), digest(2, 0..40));
     assert_ne!(digest(1, 0..40), digest(1, 1..41));

@@ -2,8 +2,8 @@
 //!
 //! A rule that is not here has step tests, in `crates/protocols/tests`: where the reason is known, it is said.
 
+use crate::playing::Search;
 use serde_json::Value;
-use std::ops::Range;
 use tidemark_contract::Rule;
 use tidemark_protocols::*;
 use tidemark_sim::{Faults, Options};
@@ -11,21 +11,31 @@ use tidemark_sim::{Faults, Options};
 mod default;
 pub(crate) use default::tidemark;
 
-/// A rule that is switched off, the options of schedules, and the seeds among which one violates something.
-pub(crate) type Mutants = Vec<(Rule, Options, Range<u64>)>;
+/// A rule that is switched off, the options of schedules, and how long one that violates something is searched for.
+#[derive(Clone)]
+pub(crate) struct Mutant {
+    pub(crate) rule: Rule,
+    pub(crate) options: Options,
+    pub(crate) search: Search,
+}
 
-/// How many schedules of one mutant are searched.
+pub(crate) type Mutants = Vec<Mutant>;
+
+/// The seeds among which the first violation of a rule of [`each`] is found.
 const MOST: u64 = 4_000;
 
 /// Each rule on its own.
 fn each(options: Options, rules: &[Rule]) -> Mutants {
-    rules.iter().map(|rule| (*rule, options.clone(), 0..MOST)).collect()
+    with_search(options, rules, Search::Within(MOST))
 }
 
-/// Rules whose first violation takes more than [`MOST`] schedules, each with the seed at which a search found one. When schedules are drawn
-/// in another way, search again: `tidemark sim --without RULE`, with the same options.
-fn at<const N: usize>(options: Options, rules: [(Rule, u64); N]) -> Mutants {
-    rules.into_iter().map(|(rule, seed)| (rule, options.clone(), seed..seed + 1)).collect()
+/// Rules whose first violation takes more than [`MOST`] schedules: `tests/seeds.txt` has the seed at which a search found one.
+fn rare(options: Options, rules: &[Rule]) -> Mutants {
+    with_search(options, rules, Search::Stored)
+}
+
+fn with_search(options: Options, rules: &[Rule], search: Search) -> Mutants {
+    rules.iter().map(|rule| Mutant { rule: *rule, options: options.clone(), search }).collect()
 }
 
 /// A few actors, all faults of servers.
@@ -84,11 +94,11 @@ pub(crate) fn accf() -> (&'static str, Mutants) {
         // Groups change while the schedule runs.
         each(few(), &[TRACKING_IS_MARKED]),
         // What may be gone goes at once, and each server alone says what may.
-        at(with(by_server, few()), [(FLOOR_HOLDS, 7_426)]),
+        rare(with(by_server, few()), &[FLOOR_HOLDS]),
         // A server restarts with a clock that is behind what it announced, and others have gone on by that.
-        at(few(), [(STAMPS_SURVIVE, 42_590)]),
+        rare(few(), &[STAMPS_SURVIVE]),
         // A later write slips between two slices of one transaction.
-        at(wider(), [(SLICE_LIFTS_CLOCK, 32_430)]),
+        rare(wider(), &[SLICE_LIFTS_CLOCK]),
     ];
     (Accf::INFO.name, mutants.concat())
 }
@@ -118,8 +128,8 @@ pub(crate) fn cc_lo() -> (&'static str, Mutants) {
     ];
     let mutants = [
         each(few(), &rules),
-        at(few(), [(FLOOR_SURVIVES, 12_255), (OLD_VERSIONS_KEPT, 53_246)]),
-        at(wider(), [(HIDES_VERSIONS, 4_480), (DECIDED_IS_A_CAUSE, 14_957)]),
+        rare(few(), &[FLOOR_SURVIVES, OLD_VERSIONS_KEPT]),
+        rare(wider(), &[HIDES_VERSIONS, DECIDED_IS_A_CAUSE]),
         // Half a second is longer than most schedules: records are dropped sooner.
         each(with([("collect_us", 3_000.into())], few()), &[REFUSES_OLD, FLOOR_TRAVELS]),
     ];
@@ -131,7 +141,7 @@ pub(crate) fn contrarian() -> (&'static str, Mutants) {
     let through = |options| with([("rounds", "one-and-a-half".into())], options);
     let mutants = [
         each(few(), &[SV_COVERS_DV, PUT_ABOVE_DV, STABLE_STAYS_HOME]),
-        at(few(), [(REFUSES_COLLECTED, 95_819)]),
+        rare(few(), &[REFUSES_COLLECTED]),
         each(wider(), &[READ_LIFTS_CLOCK]),
         // What a transaction rests on is the same when its coordinator asks for it.
         each(through(wider()), &[READ_LIFTS_CLOCK]),
@@ -161,7 +171,7 @@ pub(crate) fn cops_gt() -> (&'static str, Mutants) {
     use tidemark_protocols::cops_gt::*;
     let mutants = [
         each(few(), &[ASKS_SIBLINGS, SECOND_ROUND, MINDS_FLOORS, APPLIED_SURVIVES, MOVERS_WAIT]),
-        at(few(), [(LISTS_ALL, 24_866)]),
+        rare(few(), &[LISTS_ALL]),
         each(wider(), &[STABLE_IN_ALL]),
         // What is overwritten is dropped at once, and what was dropped is answered with nothing.
         each(with([("trans_time_us", 0.into())], few()), &[REFUSES_DROPPED]),
@@ -184,7 +194,7 @@ pub(crate) fn cure() -> (&'static str, Mutants) {
         DECIDED_SURVIVES,
     ];
     // A stream has to stop between two versions of one commit time.
-    let late = at(few(), [(TIMES_ARRIVE_WHOLE, 29_972)]);
+    let late = rare(few(), &[TIMES_ARRIVE_WHOLE]);
     let held = each(interactive(), &[HOLDS_SNAPSHOTS]);
     let mutants = [each(few(), &rules), late, held, each(wider(), &[READ_IS_FENCE])];
     (Cure::INFO.name, mutants.concat())
@@ -203,9 +213,9 @@ pub(crate) fn eiger() -> (&'static str, Mutants) {
         each(few(), &rules),
         each(few(), &transactions),
         each(few(), &pending),
-        at(few(), [(SIBLINGS_LIFT, 7_138), (UPDATES_ASK_TOO, 7_655)]),
+        rare(few(), &[SIBLINGS_LIFT, UPDATES_ASK_TOO]),
         each(wider(), &[ANNOUNCES_BELOW_PENDING]),
-        at(wider(), [(FLOOR_SURVIVES, 11_006)]),
+        rare(wider(), &[FLOOR_SURVIVES]),
         // What is overwritten is dropped at once, and what was dropped is answered with nothing.
         each(with([("trans_time_us", 0.into())], few()), &[REFUSES_DROPPED]),
     ];
@@ -222,16 +232,16 @@ pub(crate) fn gentlerain() -> (&'static str, Mutants) {
     let hasty = |options| with([("alpha_us", 0.into())], options);
     let two = [HIDES, ALL_HIDE_FIRST, RETURN_WAITS, MOVERS_WAIT, DELETIONS_LAST];
     let mutants = [
-        at(wider(), [(STAMPS_INCREASE, 4_765)]),
-        at(few(), [(GST_NEVER_FALLS, 30_421)]),
+        rare(wider(), &[STAMPS_INCREASE]),
+        rare(few(), &[GST_NEVER_FALLS]),
         each(few(), &[PUT_CARRIES_GST, PUT_WAITS, ROTX_WAITS]),
         each(few(), &[STABLE_SURVIVES, STABLE_STAYS_HOME]),
         each(hasty(few()), &[ROTX_COVERS_DT, PUT_TELLS_GST, ONE_GST]),
-        at(hasty(wider()), [(SLICE_FENCES, 7_147)]),
+        rare(hasty(wider()), &[SLICE_FENCES]),
         each(away(2), &two),
-        at(away(2), [(ADMITS_IGNORANCE, 7_262)]),
+        rare(away(2), &[ADMITS_IGNORANCE]),
         each(away(3), &[FETCHES]),
-        at(away(3), [(ONE_CUT, 12_580)]),
+        rare(away(3), &[ONE_CUT]),
     ];
     (GentleRain::INFO.name, mutants.concat())
 }
@@ -245,8 +255,8 @@ pub(crate) fn hybrid() -> (&'static str, Mutants) {
     let mutants = [
         each(few(), &[CHECKS_CAUSES, PUT_ABOVE_PAST, ROTX_WAITS, MARKS_SURVIVE, MOVERS_WAIT]),
         each(wider(), &wide),
-        at(wider(), [(PUT_CARRIES_GST, 6_159)]),
-        at(few(), [(STABLE_SURVIVES, 36_028)]),
+        rare(wider(), &[PUT_CARRIES_GST]),
+        rare(few(), &[STABLE_SURVIVES]),
     ];
     (Hybrid::INFO.name, mutants.concat())
 }
@@ -282,7 +292,7 @@ pub(crate) fn occult() -> (&'static str, Mutants) {
         // Write transactions.
         each(few(), &[NAMES_ALL_SHARDS, WRITES_IN_ORDER, WRITES_ABOVE_CT, SHARDS_ARRIVE_WHOLE]),
         each(few(), &[PREPARED_SURVIVES, DECIDED_SURVIVES]),
-        at(few(), [(COMMIT_TIMES_DIFFER, 5_301)]),
+        rare(few(), &[COMMIT_TIMES_DIFFER]),
     ];
     (Occult::INFO.name, mutants.concat())
 }
@@ -292,11 +302,11 @@ pub(crate) fn okapi() -> (&'static str, Mutants) {
     let rules = [UT_IS_STABLE, USV_COVERS_DS, PUT_ABOVE_DS, HOME_MUST_BE_STABLE];
     let mutants = [
         each(few(), &rules),
-        at(few(), [(SNAPSHOT_HOLDS_DS, 6_504), (STABLE_SURVIVES, 10_771)]),
+        rare(few(), &[SNAPSHOT_HOLDS_DS, STABLE_SURVIVES]),
         // That a version's own time says all takes that its causes are everywhere: in a third data centre too.
         each(farther(), &[EVERY_DC_HAS_IT]),
         each(wider(), &[SLICE_LIFTS_CLOCK]),
-        at(typed(), [(DS_IS_STABLE, 62_830)]),
+        rare(typed(), &[DS_IS_STABLE]),
     ];
     (Okapi::INFO.name, mutants.concat())
 }
@@ -320,7 +330,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
     let mutants = [
         each(few(), &rules),
         // Between two data centres the order of installation says what the own row says: its checks take a third.
-        at(farther(), [(CHECKS_OWN_ROW, 6_677)]),
+        rare(farther(), &[CHECKS_OWN_ROW]),
     ];
     (Orbe::INFO.name, mutants.concat())
 }
@@ -329,7 +339,7 @@ pub(crate) fn pocc() -> (&'static str, Mutants) {
     use tidemark_protocols::pocc::*;
     let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, MOVED_READS_WAIT];
     let mutants =
-        [each(few(), &rules), each(wider(), &[SLICE_LIFTS_CLOCK]), at(few(), [(STABLE_SURVIVES, 33_128)])];
+        [each(few(), &rules), each(wider(), &[SLICE_LIFTS_CLOCK]), rare(few(), &[STABLE_SURVIVES])];
     (Pocc::INFO.name, mutants.concat())
 }
 
@@ -350,8 +360,8 @@ pub(crate) fn wren() -> (&'static str, Mutants) {
         DECIDED_SURVIVES,
     ];
     // As of Cure; and a session has to read what it wrote, another deleted later, and nobody holds any more.
-    let late = at(few(), [(TIMES_ARRIVE_WHOLE, 33_354), (SNAPSHOTS_OVERRULE_OWN, 29_550)]);
-    let held = at(interactive(), [(HOLDS_SNAPSHOTS, 5_472)]);
+    let late = rare(few(), &[TIMES_ARRIVE_WHOLE, SNAPSHOTS_OVERRULE_OWN]);
+    let held = rare(interactive(), &[HOLDS_SNAPSHOTS]);
     let mutants = [each(few(), &rules), late, held, each(wider(), &[COMMIT_ABOVE_HWT])];
     (Wren::INFO.name, mutants.concat())
 }

@@ -1,27 +1,23 @@
-//! Mutants: of a protocol without one rule that its correctness rests on, a violation is found within a range of seeds. So
-//! protocols that are wrong check the checker of protocols.
+//! Mutants: a protocol without one rule that its correctness rests on violates something. So protocols that are wrong check the checker
+//! of protocols.
 //!
-//! `tidemark sim --protocol NAME --without RULE`, with the options of the table, plays one of them.
+//! `tests/seeds.txt` has the commands that play them.
 
 mod covered;
-#[path = "../playing/mod.rs"]
-mod playing;
 mod table;
 
-use playing::{cleared, play, search};
-use table::Mutants;
+use crate::playing::{Search, cleared, violating};
+use table::{Mutant, Mutants};
 use tidemark_contract::Rule;
 use tidemark_protocols::gentlerain::{ONE_CUT, RETURN_WAITS};
 use tidemark_protocols::{GentleRain, Protocol};
-use tidemark_sim::{Campaign, Faults, Options};
+use tidemark_sim::{Faults, Options};
 
 /// Requires a violation of each mutant of `protocol`.
 fn each_violates(protocol: &str, mutants: Mutants) {
     let mut survive = Vec::new();
-    for (rule, options, seeds) in mutants {
-        let options = Options { without: vec![rule], ..options };
-        let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(options, seeds) };
-        let summary = search(protocol, &what);
+    for Mutant { rule, options, search } in mutants {
+        let summary = violating(protocol, Options { without: vec![rule], ..options }, search, 0);
         println!("{protocol} without {rule}: {:?} {:?}", summary.violating_seeds.first(), summary.by_verdict);
         if summary.violations == 0 {
             survive.push(rule.name);
@@ -77,7 +73,7 @@ fn gentlerain_that_readmits_at_once_violates_causality_by_a_trace_of_e_11() {
 fn violates_alone(rule: Rule, dcs: usize, steps: usize) {
     let quiet = Options { faults: Faults::NONE, ..table::away(dcs) };
     let broken = Options { without: vec![rule], ..quiet.clone() };
-    let found = play(GentleRain::INFO.name, broken, 0..20_000);
+    let found = violating(GentleRain::INFO.name, broken, Search::Within(20_000), 1);
     let counterexample = found.counterexamples.first().expect("there is a violation");
     println!("{counterexample}");
     assert_eq!(counterexample.verdict, "causal");

@@ -1,0 +1,56 @@
+//! Waiting in tests. All tests wait here, with one patience that no slow machine exhausts, so that a test fails because something is
+//! broken and never because something was late.
+
+use std::fmt::{Debug, Display};
+use std::time::{Duration, Instant};
+
+/// The time that a test waits for something before it fails. Sockets of tests have it as their timeout.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The pause between two looks: short beside what is waited for, long beside a look.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Polls `look` until it returns something, and returns that.
+///
+/// # Panics
+/// If there is nothing after [`PATIENCE`], with `what` was waited for.
+#[track_caller]
+pub fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        // The last look begins after the patience has ended: a test that did not run meanwhile has looked.
+        let last = began.elapsed() >= PATIENCE;
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(!last, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Polls until `holds` returns true.
+///
+/// # Panics
+/// If it does not hold after [`PATIENCE`], with `what` was waited for.
+#[track_caller]
+pub fn until(what: impl Display, mut holds: impl FnMut() -> bool) {
+    wait_for(what, || holds().then_some(()));
+}
+
+/// Polls `look` until it returns `expected`.
+///
+/// # Panics
+/// If it returns something else after [`PATIENCE`], with that.
+#[track_caller]
+pub fn eventually<T: PartialEq + Debug>(expected: T, mut look: impl FnMut() -> T) {
+    let began = Instant::now();
+    loop {
+        let last = began.elapsed() >= PATIENCE;
+        let found = look();
+        if found == expected {
+            return;
+        }
+        assert!(!last, "expected {expected:?}, and after {PATIENCE:?} still found {found:?}");
+        std::thread::sleep(PAUSE);
+    }
+}

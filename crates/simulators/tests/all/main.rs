@@ -1,0 +1,11 @@
+//! Schedules over whole nodes, by the names of protocols: campaigns that must violate nothing, and mutants that must violate something.
+//!
+//! [`playing`] says how many schedules a run of these tests plays.
+
+mod campaigns;
+mod edge;
+mod layouts;
+mod mutants;
+mod playing;
+mod sequential;
+mod typed;

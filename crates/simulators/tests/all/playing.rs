@@ -1,0 +1,134 @@
+//! Campaigns by the name of a protocol, and how many of their schedules a run of the tests plays.
+//!
+//! `TIDEMARK_SCHEDULES` chooses:
+//! - not set: a campaign plays a tenth of its seeds, at least a hundred, the same each time. Where something has to be violated, it plays
+//!   the seed that `tests/seeds.txt` stores;
+//! - `all`: a campaign plays all of its seeds, and violations are searched for from the first seed on;
+//! - a number: all seeds of a campaign, counted from that number on: schedules that no run has played before.
+//!
+//! With `TIDEMARK_SEEDS_TO=FILE` each seed that violates what it has to is written there: `./x seeds` makes the table of that.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::OnceLock;
+use tidemark_sim::{Campaign, Options, Summary};
+use tidemark_simulators::simulator;
+
+/// The part of its seeds that a campaign plays where nothing else is said, and the least number of them.
+const SHARE: u64 = 10;
+const LEAST: u64 = 100;
+
+/// The number of seeds after which the search for a rare violation gives up, when the table is written.
+const RARE: u64 = 1_000_000;
+
+/// The schedules of this run.
+enum Schedules {
+    Share,
+    All,
+    From(u64),
+}
+
+fn schedules() -> Schedules {
+    match std::env::var("TIDEMARK_SCHEDULES") {
+        Err(_) => Schedules::Share,
+        Ok(word) if word == "all" => Schedules::All,
+        Ok(number) => {
+            Schedules::From(number.parse().expect("TIDEMARK_SCHEDULES is `all`, or the first seed to play"))
+        }
+    }
+}
+
+/// The seeds of a campaign that this run plays. One seed alone is a schedule that is known for something: it is played by all runs.
+fn of_this_run(seeds: Range<u64>) -> Range<u64> {
+    let count = seeds.end - seeds.start;
+    match schedules() {
+        _ if count == 1 => seeds,
+        Schedules::Share => seeds.start..seeds.start + count.min(LEAST.max(count / SHARE)),
+        Schedules::All => seeds,
+        Schedules::From(first) => first + seeds.start..first + seeds.end,
+    }
+}
+
+/// Plays a campaign as it is.
+pub(crate) fn run(name: &str, what: &Campaign) -> Summary {
+    simulator(name).expect("its simulator").campaign(what, &mut |_| ())
+}
+
+/// Plays this run's share of some schedules, and explains the first violation.
+pub(crate) fn play(name: &str, options: Options, seeds: Range<u64>) -> Summary {
+    run(name, &Campaign::new(options, of_this_run(seeds)))
+}
+
+/// Plays this run's share of some schedules, whatever they violate.
+pub(crate) fn play_through(name: &str, options: Options, seeds: Range<u64>) -> Summary {
+    let what = Campaign { keep_going: true, explain: 0, ..Campaign::new(options, of_this_run(seeds)) };
+    run(name, &what)
+}
+
+/// Requires that some schedules violate nothing.
+#[track_caller]
+pub(crate) fn cleared(name: &str, options: Options, seeds: Range<u64>) -> Summary {
+    let summary = play(name, options, seeds);
+    let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
+    assert!(summary.violations == 0, "{}", told.join("\n"));
+    summary
+}
+
+/// How long a violation is searched for.
+#[derive(Clone, Copy)]
+pub(crate) enum Search {
+    /// In the first so many seeds.
+    Within(u64),
+    /// A search took too long to be repeated: the stored seed shows it.
+    Stored,
+}
+
+/// Plays a schedule that must violate something, and explains the first `explain` violations. No violation is for the caller to judge.
+pub(crate) fn violating(name: &str, options: Options, search: Search, explain: usize) -> Summary {
+    let play = |seeds| run(name, &Campaign { explain, ..Campaign::new(options.clone(), seeds) });
+    let stored = stored(name, &options);
+    let at_once = || stored.map(|seed| play(seed..seed + 1));
+    let Some(file) = std::env::var_os("TIDEMARK_SEEDS_TO") else {
+        return match (search, schedules()) {
+            (Search::Within(count), Schedules::All) => play(0..count),
+            _ => at_once().unwrap_or_else(|| {
+                panic!("{}: no seed is stored for this: ./x seeds", command(name, &options, ".."))
+            }),
+        };
+    };
+    let within = match search {
+        Search::Within(count) => count,
+        Search::Stored => RARE,
+    };
+    let found = at_once().filter(|found| found.violations > 0).unwrap_or_else(|| play(0..within));
+    if let Some(seed) = found.violating_seeds.first() {
+        let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the file of seeds");
+        let line = command(name, &options, &format!("{seed}..{}", seed + 1)) + "\n";
+        file.write_all(line.as_bytes()).expect("a line of the file of seeds");
+    }
+    found
+}
+
+/// The command that plays these seeds.
+fn command(name: &str, options: &Options, seeds: &str) -> String {
+    format!("tidemark sim --protocol {name} --seeds {seeds}{options}")
+}
+
+/// The seed that the table stores for these options.
+fn stored(name: &str, options: &Options) -> Option<u64> {
+    static TABLE: OnceLock<BTreeMap<String, u64>> = OnceLock::new();
+    let read = || {
+        let lines = include_str!("../seeds.txt").lines().filter(|line| line.starts_with("tidemark"));
+        let entry = |line: &str| {
+            let (before, rest) = line.split_once("--seeds ")?;
+            let (seeds, after) = rest.split_once(' ').unwrap_or((rest, ""));
+            let (first, _) = seeds.split_once("..")?;
+            let after = if after.is_empty() { String::new() } else { format!(" {after}") };
+            Some((format!("{before}--seeds ..{after}"), first.parse().ok()?))
+        };
+        lines.map(|line| entry(line).unwrap_or_else(|| panic!("seeds.txt: {line}"))).collect()
+    };
+    TABLE.get_or_init(read).get(&command(name, options, "..")).copied()
+}

@@ -1,0 +1,192 @@
+//! `./x nightly`: what takes too long for every change, as a list of parts, and what depends on how fast the machine is.
+
+use crate::artefacts::Artefacts;
+use crate::lanes::{self, Which};
+use crate::run::{command, output, root, run};
+use crate::steps::Steps;
+use crate::test::environment;
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A part that can be run alone.
+struct Part {
+    name: &'static str,
+    /// Its purpose, in a line.
+    about: &'static str,
+    run: fn(&Night) -> Result<String>,
+}
+
+/// All parts, in the order in which they run: those that find most in little time come first.
+const PARTS: &[Part] = &[
+    Part { name: "rates", about: "tests of rates and latencies, which depend on the machine", run: rates },
+    Part { name: "campaigns", about: "all seeds of the campaigns of protocols", run: |night| night.schedules("campaigns") },
+    Part { name: "layouts", about: "all seeds of campaigns over groupings and placements", run: |night| night.schedules("layouts") },
+    Part { name: "nodes", about: "all seeds of campaigns over nodes and their links", run: |night| night.schedules("nodes") },
+    Part { name: "groups", about: "all seeds of campaigns over Raft groups", run: |night| night.schedules("groups") },
+    Part { name: "typed", about: "all seeds of campaigns over data types", run: |night| night.schedules("typed") },
+    Part { name: "edge", about: "all seeds of campaigns over edge clients", run: |night| night.schedules("edge") },
+    Part { name: "mutants", about: "a search from the first seed for each mutant's violation", run: |night| night.schedules("mutants") },
+    Part { name: "fresh", about: "the same campaigns on seeds that no run has played", run: fresh },
+    Part { name: "experiments", about: "simulated experiments of less than five minutes: what moved", run: experiments },
+    Part { name: "properties", about: "property tests with ten times as many cases, of fresh seeds", run: properties },
+    Part { name: "differential", about: "a million fresh commands to redis-server and to Tidemark", run: differential },
+    Part { name: "faults", about: "faults on real clusters: ten times as many rounds", run: faults },
+];
+
+/// Options, and what all parts use.
+struct Night {
+    built: Artefacts,
+    /// Where fresh seeds begin.
+    first: u64,
+}
+
+fn help() -> String {
+    let parts: String = PARTS.iter().map(|part| format!("  {:14} {}\n", part.name, part.about)).collect();
+    format!(
+        "./x nightly [PART…] [--anew] [--first SEED]\n\n\
+         Runs the parts that the gate is too short for, on the code as it is: six hours for all on two cores. It goes on where it\n\
+         stopped: parts that have ended on the same code are not run again unless they are named.\n\n{parts}\n\
+         \x20 --anew        forgets what has ended\n\
+         \x20 --first SEED  begins fresh seeds there; without it, the day decides\n\n\
+         The page at the end is also written to target/nightly.txt.\n"
+    )
+}
+
+/// Where the results of this code are kept.
+const STATE: &str = "target/nightly.json";
+const PAGE: &str = "target/nightly.txt";
+
+/// Runs parts as `args` say.
+pub(crate) fn nightly(args: &[String]) -> Result<()> {
+    let (mut named, mut anew, mut first) = (Vec::new(), false, None);
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.as_str() {
+            "--help" | "-h" => {
+                print!("{}", help());
+                return Ok(());
+            }
+            "--anew" => anew = true,
+            "--first" => {
+                let seed = rest.next().and_then(|seed| seed.parse().ok());
+                first = Some(seed.context("--first takes a number")?);
+            }
+            name => match PARTS.iter().find(|part| part.name == name) {
+                Some(part) => named.push(part),
+                None => bail!("{name}: no such part or option\n\n{}", help()),
+            },
+        }
+    }
+    let code = code()?;
+    let mut ended = if anew { Map::new() } else { read(&code) };
+    named.iter().for_each(|part| drop(ended.remove(part.name)));
+    let night = Night { built: Artefacts::build()?, first: first.unwrap_or_else(of_the_day) };
+    let mut steps = Steps::new(format!("./x nightly {}", args.join(" ")).trim_end());
+    for part in PARTS {
+        if let Some(line) = ended.get(part.name) {
+            steps.ended_before(part.name, line);
+            continue;
+        }
+        if !named.is_empty() && !named.iter().any(|name| name.name == part.name) {
+            continue;
+        }
+        steps.step(part.name, || (part.run)(&night));
+        ended.insert(part.name.to_string(), steps.last());
+        std::fs::write(root().join(STATE), json!({"code": code, "ended": ended}).to_string())?;
+        std::fs::write(root().join(PAGE), steps.page())?;
+    }
+    steps.finish()
+}
+
+/// Names the code: the commit, and what has changed since.
+fn code() -> Result<String> {
+    let commit = output(&mut command("git", &["rev-parse", "HEAD"]))?;
+    let changes = output(&mut command("git", &["status", "--porcelain"]))?;
+    let diff = output(&mut command("git", &["diff", "HEAD"]))?;
+    let mut hash = std::hash::DefaultHasher::new();
+    std::hash::Hash::hash(&(changes, diff), &mut hash);
+    Ok(format!("{} {:016x}", commit.trim(), std::hash::Hasher::finish(&hash)))
+}
+
+/// The parts that have ended on this code.
+fn read(code: &str) -> Map<String, Value> {
+    let text = std::fs::read_to_string(root().join(STATE)).unwrap_or_default();
+    let state: Value = serde_json::from_str(&text).unwrap_or_default();
+    if state["code"] == code { state["ended"].as_object().cloned().unwrap_or_default() } else { Map::new() }
+}
+
+/// A first seed that differs from day to day, beyond all seeds that are written down.
+fn of_the_day() -> u64 {
+    let day = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
+    day * 1_000_000
+}
+
+impl Night {
+    /// Runs one module of the schedules with all of its seeds.
+    fn schedules(&self, module: &str) -> Result<String> {
+        self.modules(&[module], "all")
+    }
+
+    fn modules(&self, modules: &[&str], schedules: &str) -> Result<String> {
+        let mut environment = environment();
+        environment.push(("TIDEMARK_SCHEDULES".to_string(), schedules.to_string()));
+        lanes::run(Which::Modules("simulators/all", modules), &self.built.programs, &environment)
+    }
+}
+
+fn rates(night: &Night) -> Result<String> {
+    lanes::run(Which::Rates, &night.built.programs, &environment())
+}
+
+fn fresh(night: &Night) -> Result<String> {
+    let modules = ["campaigns", "layouts", "nodes", "groups", "typed", "edge"];
+    let passed = night.modules(&modules, &night.first.to_string());
+    let first = night.first;
+    Ok(format!("{}, seeds from {first} on", passed.with_context(|| format!("seeds from {first} on"))?))
+}
+
+fn experiments(night: &Night) -> Result<String> {
+    let mut command = Command::new(night.built.binary("tidemark")?);
+    run(command.args(["experiment", "compare", "--at-most", "5m"]).current_dir(root()))?;
+    Ok(String::new())
+}
+
+fn properties(night: &Night) -> Result<String> {
+    let seed = night.first.to_string();
+    let more = [("PROPTEST_CASES", "2560"), ("PROPTEST_RNG_SEED", &*seed), ("TIDEMARK_TEST_ALL", "1")];
+    let environment: Vec<_> = more.map(|(name, value)| (name.to_string(), value.to_string())).into();
+    let passed = lanes::run(Which::Compute, &night.built.programs, &environment);
+    Ok(format!("{}, PROPTEST_RNG_SEED={seed}", passed.with_context(|| format!("PROPTEST_RNG_SEED={seed}"))?))
+}
+
+fn differential(night: &Night) -> Result<String> {
+    let seed = night.first.to_string();
+    let mut command = Command::new(night.built.binary("tidemark-differential")?);
+    command.args(["--seed", &seed, "--commands", "1000000"]);
+    run(command.env("TIDEMARK_BIN", night.built.binary("tidemark")?))?;
+    Ok(format!("1,000,000 commands, seed {seed}"))
+}
+
+fn faults(night: &Night) -> Result<String> {
+    let mut environment = environment();
+    let more = [("TORTURE_ROUNDS", "50"), ("ROUNDS", "80"), ("TORTURE_CUT_SECONDS", "50")];
+    environment.extend(more.map(|(name, value)| (name.to_string(), value.to_string())));
+    let modules = ["groups", "regrouping", "types", "whole"];
+    lanes::run(Which::Modules("tidemark/torture", &modules), &night.built.programs, &environment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_names_of_their_own_and_help_lists_them() {
+        let names: std::collections::BTreeSet<_> = PARTS.iter().map(|part| part.name).collect();
+        assert_eq!(names.len(), PARTS.len());
+        assert!(names.iter().all(|name| help().contains(name)));
+        let why = nightly(&["no-such-part".to_string()]).unwrap_err().to_string();
+        assert!(why.starts_with("no-such-part: no such part"), "{why}");
+    }
+}

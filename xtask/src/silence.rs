@@ -1,0 +1,137 @@
+//! Commands that may take as long as they like, but have to say something now and then. What is slow is never stopped; what hangs is.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The longest silence of a command. The longest test takes two minutes beside nothing, and says nothing meanwhile.
+pub(crate) const SILENCE: Duration = Duration::from_secs(20 * 60);
+
+/// The pause between two looks at a command.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs a command in a process group of its own, with its output in `file`, and ends the processes that it leaves behind. A pipe would
+/// stay open for as long as one of those. Returns its exit status.
+///
+/// # Errors
+/// It cannot be run, or was killed since `file` did not grow for as long as `silence`.
+pub(crate) fn run(silence: Duration, command: &mut Command, file: &File) -> Result<ExitStatus> {
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+    let mut child = command.process_group(0).spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let (mut length, mut grew) = (0, Instant::now());
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        let now = file.metadata()?.len();
+        if now != length {
+            (length, grew) = (now, Instant::now());
+        } else if grew.elapsed() >= silence {
+            break None;
+        }
+        sleep(PAUSE);
+    };
+    kill_group(child.id());
+    child.wait()?;
+    status.with_context(|| format!("killed: it said nothing for {} s", silence.as_secs()))
+}
+
+/// Kills a process group, of which nothing may be left.
+pub(crate) fn kill_group(group: u32) {
+    let mut kill = Command::new("kill");
+    let _ = kill.args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status();
+}
+
+/// Kills a process group once nobody has called [`Watch::heard`] for too long.
+pub(crate) struct Watch {
+    heard: std::sync::mpsc::Sender<()>,
+    thread: std::thread::JoinHandle<bool>,
+}
+
+impl Watch {
+    /// Watches the group from now on.
+    pub(crate) fn new(silence: Duration, group: u32) -> Self {
+        let (heard, hears) = channel();
+        let thread = std::thread::spawn(move || {
+            loop {
+                match hears.recv_timeout(silence) {
+                    Ok(()) => {}
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                    Err(RecvTimeoutError::Timeout) => {
+                        kill_group(group);
+                        return true;
+                    }
+                }
+            }
+        });
+        Self { heard, thread }
+    }
+
+    /// Notes a sign of life.
+    pub(crate) fn heard(&self) {
+        let _ = self.heard.send(()); // nobody listens once the group was killed
+    }
+
+    /// Ends the watch. Whether it has killed the group.
+    pub(crate) fn end(self) -> bool {
+        drop(self.heard);
+        self.thread.join().expect("the watch does not panic")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+
+    fn script(silence: Duration, script: &str) -> (Result<ExitStatus>, String) {
+        let mut file = tempfile::tempfile().expect("a file");
+        let ended = run(silence, Command::new("sh").args(["-c", script]), &file);
+        let mut said = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut said)).expect("what it said");
+        (ended, said)
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_ends_with_it() {
+        let (ended, said) = script(SILENCE, "sleep 100000 & echo $!");
+        assert!(ended.expect("it ended by itself").success());
+        // Gone, or dead and waited for by nobody.
+        let stat = format!("/proc/{}/stat", said.trim());
+        tidemark_patience::until("its process ends", || {
+            std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_killed_and_what_it_said_is_kept() {
+        let (ended, said) = script(Duration::from_secs(1), "echo begun; sleep 100000");
+        assert_eq!(ended.expect_err("it hangs").to_string(), "killed: it said nothing for 1 s");
+        assert_eq!(said, "begun\n");
+    }
+
+    #[test]
+    fn a_command_that_goes_on_saying_something_may_take_longer() {
+        let mut child = Command::new("sleep").arg("100000").process_group(0).spawn().expect("sleep runs");
+        let watch = Watch::new(Duration::from_secs(100_000), child.id());
+        watch.heard();
+        assert!(!watch.end(), "it was not silent");
+        assert!(child.try_wait().expect("a child").is_none());
+        assert!(Watch::new(Duration::ZERO, child.id()).end_when_killed());
+        assert!(!child.wait().expect("a child").success());
+    }
+
+    impl Watch {
+        /// Waits until the watch has killed the group, without a sign of life.
+        fn end_when_killed(self) -> bool {
+            let Self { heard, thread } = self;
+            let killed = thread.join().expect("the watch does not panic");
+            drop(heard);
+            killed
+        }
+    }
+}
