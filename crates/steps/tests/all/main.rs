@@ -1,5 +1,7 @@
 //! Tests of protocols by hand: one for each numbered step of a paper's listings, one for each deviation, the
 //! traces of the errata, and golden transcripts.
+//!
+//! They are a package of their own because they are compiled without optimisation, and the protocols with all of it.
 
 #[macro_use]
 mod each;

@@ -76,7 +76,7 @@ fn golden_with<P: Protocol>(timers: &[P::Timer], params: P::Params) {
     };
     panic!(
         "{}, line {line}:\n  expected {expected_line}\n  but was  {actual_line}\n\
-         Only if you understand why: UPDATE_GOLDEN=1 cargo test -p tidemark-protocols golden, and read the diff.",
+         Only if you understand why: UPDATE_GOLDEN=1 cargo test -p tidemark-steps golden, and read the diff.",
         path.display()
     );
 }
