@@ -1,4 +1,4 @@
-//! The nodes by their names. Beside the library, which would be compiled once more for tests in it: that takes minutes.
+//! The nodes by their names.
 
 use tidemark_protocols::variants;
 use tidemark_registry::{CAUSAL, NAMES, by_name};
