@@ -1,9 +1,7 @@
 //! A script that uses too much is stopped, and cannot help it.
 
-mod support;
-
+use crate::support::Fixture;
 use std::time::{Duration, Instant};
-use support::Fixture;
 use tidemark_core::Reply;
 use tidemark_script::Ended;
 

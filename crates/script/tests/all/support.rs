@@ -1,5 +1,4 @@
 //! An interpreter whose only command is PING.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use bytes::Bytes;
 use std::cell::Cell;

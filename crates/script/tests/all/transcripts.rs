@@ -2,9 +2,7 @@
 //!
 //! A line that begins with `> ` is a script; the line below it is the answer, the script's digest left out.
 
-mod support;
-
-use support::{Fixture, render};
+use crate::support::{Fixture, render};
 
 fn replay(transcript: &str) {
     let lines: Vec<&str> = transcript.lines().collect();
@@ -23,10 +21,10 @@ fn replay(transcript: &str) {
 
 #[test]
 fn scripts_answer_as_in_redis() {
-    replay(include_str!("transcripts/scripts.txt"));
+    replay(include_str!("../transcripts/scripts.txt"));
 }
 
 #[test]
 fn libraries_answer_as_in_redis() {
-    replay(include_str!("transcripts/libraries.txt"));
+    replay(include_str!("../transcripts/libraries.txt"));
 }

@@ -2,18 +2,16 @@
 //!
 //! A line that begins with `> ` is a library, its ends of lines written as `\n`; or, behind `@`, a function of `library.lua`.
 
-mod support;
-
+use crate::support::{Fixture, render};
 use std::time::Duration;
-use support::{Fixture, render};
 use tidemark_core::Reply;
 use tidemark_script::Ended;
 
-const LIBRARY: &str = include_str!("transcripts/library.lua");
+const LIBRARY: &str = include_str!("../transcripts/library.lua");
 
 #[test]
 fn libraries_of_functions_answer_as_in_redis() {
-    let lines: Vec<&str> = include_str!("transcripts/functions.txt").lines().collect();
+    let lines: Vec<&str> = include_str!("../transcripts/functions.txt").lines().collect();
     assert!(lines.len() > 100, "the transcript is missing");
     let mut fixture = Fixture::new();
     let mut wrong = Vec::new();
