@@ -5,6 +5,7 @@ mod followers;
 mod recorder;
 mod relays;
 mod streaming;
+mod timers;
 
 use fastrand::Rng;
 use recorder::{Recorder, Request};

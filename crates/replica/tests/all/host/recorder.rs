@@ -10,6 +10,8 @@ pub(crate) struct Recorder {
     pub written: u64,
     /// What it was told at its start.
     pub records: Vec<u64>,
+    /// The timers that have fired.
+    pub fired: Vec<char>,
     arrived: Vec<u64>,
 }
 
@@ -24,11 +26,13 @@ pub(crate) enum Request {
     Collect(u64),
     /// Nothing is written up to this time any more.
     Beat(u64),
+    /// Arms a timer, which fires after so many microseconds.
+    Arm(char, u64),
     Read,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {}
+pub(crate) struct Timer(char);
 
 const ABOUT: &str = "numbers";
 
@@ -48,7 +52,8 @@ impl Protocol for Recorder {
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let last = |dc: DcId| cx.store().versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
         let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
-        Self { written: arrived[cx.me.dc.index()], records: recovered.records, arrived }
+        let written = arrived[cx.me.dc.index()];
+        Self { written, records: recovered.records, fired: Vec::new(), arrived }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -67,6 +72,7 @@ impl Protocol for Recorder {
                 cx.revise(&key(number), stamp, |meta| *meta = 0)
             }
             Request::Beat(ts) => cx.heartbeat(Hlc(ts)),
+            Request::Arm(timer, delay) => cx.arm(Timer(timer), delay),
             Request::Read => {}
         }
         cx.reply(ticket, ());
@@ -78,6 +84,10 @@ impl Protocol for Recorder {
             assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
             *last = version.meta;
         }
+    }
+
+    fn on_timer(&mut self, Timer(timer): Timer, _cx: &mut Cx<'_, Self>) {
+        self.fired.push(timer);
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {

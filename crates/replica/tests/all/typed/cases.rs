@@ -1,6 +1,6 @@
 //! Cases that are too rare for random schedules.
 
-use crate::world::{P0, REGIONS, World, call, config, server};
+use super::world::{P0, REGIONS, World, call, config, server};
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Key, Update, Verb, Write};
 use tidemark_contract::request::Request as Of;
