@@ -1,11 +1,6 @@
 //! Three members on simulated disks: who leads, what leaves, what survives.
 
-mod copies;
-mod handover;
-mod harness;
-mod typed;
-
-use harness::{ELECTION, Group, P0, TICK};
+use crate::harness::{ELECTION, Group, P0, TICK};
 use tidemark_contract::core::Key;
 use tidemark_contract::without;
 use tidemark_group::rule::{LEASE, RETRACTION, SILENCE, VOTES};
