@@ -1,6 +1,6 @@
 //! `tidemark demo` on real clusters: the anomalies happen under `eventual`, and cannot under `causal`.
 
-use std::process::Command;
+use crate::harness::{said, tidemark};
 
 /// The protocol, the act, and whether the anomaly was seen, of a line of the conclusion.
 fn verdict(line: &str) -> Option<(&str, &str, bool)> {
@@ -15,10 +15,8 @@ fn verdict(line: &str) -> Option<(&str, &str, bool)> {
 
 #[test]
 fn the_anomalies_happen_under_eventual_and_not_under_causal() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
-    let output = command.args(["demo", "--base-port", "7371"]).output().unwrap();
-    let text =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let output = tidemark(&["demo", "--base-port", "0"]);
+    let text = said(&output);
     assert!(output.status.success(), "{text}");
     let verdicts: Vec<_> = text.lines().filter_map(verdict).collect();
     let expected = [
