@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/wire/tests/resp/checks.rs"]
+#[path = "../../crates/wire/tests/all/checks.rs"]
 mod checks;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -60,19 +60,3 @@ impl<P: Protocol> Host<P> {
         self.places.iter().filter_map(|place| place.timers.next()).min()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_timer_is_armed_once_and_fires_once() {
-        let mut timers = Timers::default();
-        [('b', 5), ('a', 9), ('c', 4), ('b', 7)].into_iter().for_each(|(timer, at)| timers.arm(timer, at));
-        assert_eq!(timers.next(), Some(4));
-        assert_eq!(timers.take_due(3), None);
-        let fired: Vec<char> = std::iter::from_fn(|| timers.take_due(8)).collect();
-        assert_eq!(fired, ['b', 'c'], "in their own order");
-        assert_eq!((timers.next(), timers.take_due(9), timers.next()), (Some(9), Some('a'), None));
-    }
-}

@@ -40,6 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),
     ("tidemark-script", &["core"]),
+    ("tidemark-steps", &[]),
     (
         "tidemark-server",
         &["core", "store", "contract", "replica", "node", "registry", "wire", "edge", "adapt", "script"],

@@ -21,7 +21,7 @@ pub(crate) struct Demo {
     /// Play under this protocol only, instead of `eventual` and then `causal`.
     #[arg(long)]
     protocol: Option<String>,
-    /// The first of the ports that the cluster takes.
+    /// The first of the ports that the cluster takes; 0 for any free ones.
     #[arg(long, default_value_t = 7301)]
     base_port: u16,
     /// Of roaming: the seed of the schedule.

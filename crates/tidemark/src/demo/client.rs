@@ -15,8 +15,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn connect(port: u16) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).with_context(|| format!("port {port}"))?;
+    pub(crate) fn connect(address: &str) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).with_context(|| address.to_string())?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, decoder: Decoder::default(), buffer: BytesMut::new() })

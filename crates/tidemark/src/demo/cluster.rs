@@ -15,22 +15,23 @@ const PARTITIONS: u16 = 2;
 /// A running cluster; dropping it stops it and removes its files.
 pub(crate) struct Cluster {
     live: Live,
-    base_port: u16,
 }
 
 impl Cluster {
     pub(crate) fn start(stage: &Stage) -> anyhow::Result<Self> {
-        let (redis, http) = (stage.base_port.to_string(), (stage.base_port + 50).to_string());
+        let redis = stage.base_port.to_string();
+        // 0 means any free ports, here too.
+        let http = if stage.base_port == 0 { 0 } else { stage.base_port + 50 }.to_string();
         let partitions = PARTITIONS.to_string();
         let arguments = ["--regions", "3", "--partitions", &partitions, "--protocol", &stage.protocol];
         let ports = ["--base-port", &redis, "--http-port", &http];
         let live = Live::start(&[&arguments[..], &ports[..]].concat())?;
-        Ok(Self { live, base_port: stage.base_port })
+        Ok(Self { live })
     }
 
     /// A session in region `region`, 0 for A.
-    pub(crate) fn client(&self, region: u16) -> anyhow::Result<Client> {
-        Client::connect(self.base_port + region)
+    pub(crate) fn client(&self, region: usize) -> anyhow::Result<Client> {
+        Client::connect(&self.live.nodes[region].redis)
     }
 
     /// A key that `partition` holds, whose name begins with `name`.

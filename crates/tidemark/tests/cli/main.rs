@@ -6,6 +6,7 @@ mod adapt;
 mod bench;
 mod bound;
 mod config;
+mod demo;
 mod edge;
 mod experiments;
 mod faults;

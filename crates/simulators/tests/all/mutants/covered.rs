@@ -61,7 +61,7 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
 /// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; those of components, which see to it themselves that they are
 /// run for each protocol; and schedules of groups.
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../steps/tests/all");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
     let groups = tests.join("../../../sim/tests/groups.rs");
     let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));

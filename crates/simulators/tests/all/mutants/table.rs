@@ -1,6 +1,6 @@
 //! Which rules schedules show to be needed: what is played without each.
 //!
-//! A rule that is not here has step tests, in `crates/protocols/tests`: where the reason is known, it is said.
+//! A rule that is not here has step tests, in `crates/steps/tests`: where the reason is known, it is said.
 
 use crate::playing::Search;
 use serde_json::Value;

@@ -1,0 +1,5 @@
+//! The controller of checking groups, and what nodes see for it.
+
+mod controller;
+mod delays;
+mod watch;

@@ -1,0 +1,3 @@
+//! Campaigns against real servers.
+
+mod campaign;

@@ -1,8 +1,0 @@
-//! Nodes as their drivers see them: clusters in virtual time, over pipes of bytes.
-
-mod broadcasts;
-mod harness;
-mod leaders;
-mod links;
-mod operations;
-mod shared;
