@@ -3,8 +3,12 @@
 mod bench;
 mod check;
 mod client_tests;
+mod environment;
+mod fetch;
 mod foreign;
 mod lanes;
+mod pins;
+mod raise;
 mod redis_tests;
 mod run;
 mod test;
@@ -16,6 +20,8 @@ const HELP: &str = "\
 ./x check          read only: formatting, clippy with warnings as errors, tidy
 ./x fix            formats, applies clippy's suggestions, lowers the ratchet
 ./x test           everything that CI runs: check, and all tests, end-to-end tests too
+./x fetch          installs what tests need; see ./x fetch --help
+./x raise          raises the pinned versions of what tests install; see ./x raise --help
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x redis-tests    the tests of Redis itself, against one node; see ./x redis-tests --help
 ./x client-tests   the tests of client libraries, against one node; see ./x client-tests --help
@@ -31,6 +37,8 @@ fn main() -> ExitCode {
         ("check", []) => check::check(),
         ("fix", []) => check::fix(),
         ("test", []) => test::test(),
+        ("fetch", rest) => fetch::run(rest),
+        ("raise", rest) => raise::run(rest),
         ("tidy", []) => tidy::run(),
         ("redis-tests", rest) => redis_tests::run(rest),
         ("client-tests", rest) => client_tests::run(rest),
@@ -49,13 +57,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("./x {verb}: {error:#}");
-            ExitCode::FAILURE
+            if environment::is_to_blame(&error) { environment::EXIT.into() } else { ExitCode::FAILURE }
         }
     }
 }
 
 /// Runs the program of that crate, with the binary that it needs.
 fn differential(args: &[String]) -> anyhow::Result<()> {
+    fetch::programs::check_redis(fetch::programs::REDIS_SERVER)?;
     let tidemark = run::tidemark()?;
     let mut command =
         run::command(env!("CARGO"), &["run", "--quiet", "--package", "tidemark-differential", "--"]);

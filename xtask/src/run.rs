@@ -1,5 +1,6 @@
 //! Running other programs, and saying how long each step took.
 
+use crate::environment;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn shown(command: &Command) -> String {
+/// A command as it is typed.
+pub(crate) fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
@@ -88,7 +90,12 @@ impl Steps {
     pub(crate) fn finish(self) -> Result<()> {
         println!("\n=== summary");
         for (name, seconds, result) in &self.done {
-            println!("{} {name} ({seconds:.1} s)", if result.is_ok() { "ok    " } else { "FAILED" });
+            let word = match result {
+                Ok(()) => "ok    ",
+                Err(error) if environment::is_to_blame(error) => "ENVIRONMENT",
+                Err(_) => "FAILED",
+            };
+            println!("{word} {name} ({seconds:.1} s)");
         }
         let failed = self.done.iter().filter(|(_, _, result)| result.is_err()).count();
         let passed = self.done.len() - failed;
@@ -96,6 +103,40 @@ impl Steps {
             "steps: {passed} passed, {failed} failed; {:.1} s in all",
             self.began.elapsed().as_secs_f64()
         );
-        if failed == 0 { Ok(()) } else { bail!("{failed} of {} steps failed", passed + failed) }
+        let errors: Vec<_> = self.done.into_iter().filter_map(|(_, _, result)| result.err()).collect();
+        // If nothing but the environment is to blame, its error says so; else a step has failed.
+        if errors.iter().all(environment::is_to_blame) {
+            return errors.into_iter().next().map_or(Ok(()), Err);
+        }
+        bail!("{failed} of {} steps failed", passed + failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Environment;
+
+    fn finish(results: Vec<Result<()>>) -> Result<()> {
+        let mut steps = Steps::new();
+        for result in results {
+            steps.step("a step", || result);
+        }
+        steps.finish()
+    }
+
+    #[test]
+    fn a_step_that_failed_outweighs_the_environment() {
+        let to_blame = || {
+            let (program, advice) = ("tclsh".to_string(), String::new());
+            Err(Environment::Missing { program, advice }.into())
+        };
+        let failed = || Err(anyhow::anyhow!("a test"));
+        assert!(finish(vec![Ok(()), Ok(())]).is_ok());
+        let error = finish(vec![Ok(()), to_blame()]).unwrap_err();
+        assert!(environment::is_to_blame(&error) && error.to_string().contains("tclsh"), "{error}");
+        let error = finish(vec![to_blame(), failed()]).unwrap_err();
+        assert_eq!(error.to_string(), "2 of 2 steps failed");
+        assert!(!environment::is_to_blame(&error));
     }
 }

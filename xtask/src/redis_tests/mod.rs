@@ -8,6 +8,7 @@ mod client;
 mod self_check;
 mod source;
 
+use crate::fetch::programs::{REDIS_TOOLS, check_redis};
 use crate::foreign::servers::Server;
 use crate::foreign::{Family, Played, Runner, target};
 use anyhow::Result;
@@ -83,10 +84,16 @@ impl Runner for Units {
     }
 }
 
+/// The source of Redis, unpacked; it is downloaded if it is not there.
+pub(crate) fn fetch() -> Result<PathBuf> {
+    source::unpacked(&target()?)
+}
+
 /// Runs units as `args` say.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     FAMILY.run(args, |kind, _| {
-        let source = source::unpacked(&target()?)?;
+        check_redis(REDIS_TOOLS)?;
+        let source = fetch()?;
         self_check::run(&source, kind)?;
         Ok(Units(source))
     })
