@@ -21,9 +21,11 @@ const NO_ANSWER: &[&str] = &[
     "connection reset",
     "connection timed out",
     "could not connect",
-    "could not resolve",
+    "could not resolve '",
+    "could not resolve host",
     "couldn't connect",
-    "couldn't resolve",
+    "couldn't resolve host",
+    "dns error",
     "eai_again",
     "econnrefused",
     "econnreset",
@@ -34,7 +36,12 @@ const NO_ANSWER: &[&str] = &[
     "error: 504",
     "etimedout",
     "failed to connect",
+    // Of a package that is pinned, and so is there, pip has found none.
+    "from versions: none",
     "gateway time",
+    "got 502",
+    "got 503",
+    "got 504",
     "i/o timeout",
     "max retries exceeded",
     "name or service not known",
@@ -51,6 +58,7 @@ const NO_ANSWER: &[&str] = &[
     "status code: 504",
     "temporary failure",
     "tls handshake timeout",
+    "unable to connect",
     "unknown host",
 ];
 
@@ -120,4 +128,71 @@ pub(crate) fn failure(registry: &'static str, command: &str, said: &str) -> anyh
 fn has_no_answer(said: &str) -> bool {
     let said = said.to_lowercase();
     NO_ANSWER.iter().any(|words| said.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Last words of programs whose registry was a closed port, a name that nobody has, and a server that answered 503.
+    const SILENT: &[&str] = &[
+        "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('Failed to establish a new connection: \
+         [Errno 111] Connection refused')': /simple/six/\nERROR: No matching distribution found for six",
+        "ERROR: Could not find a version that satisfies the requirement six (from versions: none)",
+        "error: Request failed after 1 retry in 1.6s\n  cause: client error (Connect)\n  cause: dns error",
+        "npm error code ECONNREFUSED\nnpm error syscall connect",
+        "npm error network request to http://nosuch.invalid/six failed, reason: getaddrinfo ENOTFOUND nosuch.invalid",
+        "npm error code E503\nnpm error 503 Service Unavailable - GET http://127.0.0.1:8503/six",
+        "go: rsc.io/quote@v1.5.2: Get \"http://127.0.0.1:9/x\": dial tcp 127.0.0.1:9: connect: connection refused",
+        "go: rsc.io/quote@v1.5.2: Get \"http://nosuch.invalid/x\": dial tcp: lookup nosuch.invalid: no such host",
+        "go: rsc.io/quote@v1.5.2: reading http://127.0.0.1:8503/x: 503 Service Unavailable",
+        "[ERROR] Could not transfer artifact a:b:pom:3.4.0 from/to central: Unknown host nosuch.invalid: Name or service not known",
+        "[ERROR] Could not transfer artifact a:b:pom:3.4.0 from/to central: status: 503 Service Unavailable",
+        "Err:1 http://deb.debian.org/debian bookworm/main amd64 hello amd64 2.10-3\n  Could not resolve 'nosuch.invalid'",
+        "W: Failed to fetch http://deb.debian.org/debian/x  Unable to connect to 127.0.0.1:9:\nE: Unable to locate package hello",
+        "curl: (6) Could not resolve host: nosuch.invalid",
+        "curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server",
+        "curl: (22) The requested URL returned error: 503",
+        "  [6] Could not resolve hostname (Could not resolve host: nosuch.invalid)",
+        "  failed to get successful HTTP response from `http://127.0.0.1:8503/config.json` (127.0.0.1), got 503",
+    ];
+
+    /// Last words of programs that got an answer.
+    const REFUSED: &[&str] = &[
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+        "ERROR: Could not find a version that satisfies the requirement six==99 (from versions: 1.16.0, 1.17.0)",
+        "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/nothing - Not found",
+        "npm error code ERESOLVE\nnpm error ERESOLVE could not resolve",
+        "npm error code EINTEGRITY\nnpm error sha512-a integrity checksum failed when using sha512",
+        "go: verifying github.com/a/b@v1.0.0: checksum mismatch\nSECURITY ERROR",
+        "[ERROR] Could not resolve dependencies for project a:b:jar:1: Could not find artifact a:c:jar:9 in central",
+        "E: Unable to locate package hello",
+        "curl: (22) The requested URL returned error: 404",
+        "error: the lock file Cargo.lock needs to be updated but --locked was passed to prevent this",
+    ];
+
+    #[test]
+    fn a_registry_that_does_not_answer_is_told_from_one_that_refuses() {
+        for said in SILENT {
+            let error = failure("PyPI", "pip install x", said).context("x cannot be installed");
+            assert!(is_to_blame(&error), "{said}");
+            let text = format!("{:#}", failure("PyPI", "pip install x", said));
+            assert!(text.starts_with("environment: PyPI does not answer."), "{text}");
+            assert!(text.contains(said.lines().last().unwrap()), "{text}");
+        }
+        for said in REFUSED {
+            let error = failure("PyPI", "pip install x", said);
+            assert!(!is_to_blame(&error), "{said}");
+            assert_eq!(error.to_string(), format!("failed: pip install x\n{said}"));
+        }
+    }
+
+    #[test]
+    fn a_command_that_succeeds_says_what_it_wrote_to_standard_output() {
+        let script = |text: &str| ask("PyPI", Command::new("sh").args(["-c", text]));
+        assert_eq!(script("echo 7; echo could not connect >&2").unwrap(), "7\n");
+        assert!(is_to_blame(&script("echo Connection refused >&2; exit 1").unwrap_err()));
+        assert!(is_to_blame(&script("echo Connection refused; exit 1").unwrap_err()));
+        assert!(!is_to_blame(&script("exit 1").unwrap_err()));
+    }
 }
