@@ -4,10 +4,10 @@
 use crate::run::shown;
 use anyhow::{Context, Result, anyhow};
 use std::fmt::{self, Display, Formatter};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// The exit code of `./x` if nothing but the environment is to blame.
-pub(crate) const EXIT: u8 = 3;
+const EXIT: u8 = 3;
 
 /// Lines that are shown of what a program said.
 const LINES_SHOWN: usize = 12;
@@ -97,6 +97,22 @@ pub(crate) fn is_to_blame(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Environment>().is_some()
 }
 
+/// Prints why a command of `./x` has failed; its exit code. An error of the environment begins the first line.
+pub(crate) fn report(verb: &str, error: &anyhow::Error) -> ExitCode {
+    let (text, code) = reported(verb, error);
+    eprintln!("{text}");
+    code.into()
+}
+
+fn reported(verb: &str, error: &anyhow::Error) -> (String, u8) {
+    let Some(environment) = error.downcast_ref::<Environment>() else {
+        return (format!("./x {verb}: {error:#}"), 1);
+    };
+    let contexts = error.chain().take_while(|cause| !cause.is::<Environment>());
+    let contexts: String = contexts.map(|context| format!("{context}: ")).collect();
+    (format!("{environment}\n./x {verb}: {contexts}no test has failed"), EXIT)
+}
+
 /// Runs a command that asks a registry; what it wrote to standard output. No answer is an error of the environment, and all
 /// else is one of the command.
 pub(crate) fn ask(registry: &'static str, command: &mut Command) -> Result<String> {
@@ -176,14 +192,16 @@ mod tests {
         for said in SILENT {
             let error = failure("PyPI", "pip install x", said).context("x cannot be installed");
             assert!(is_to_blame(&error), "{said}");
-            let text = format!("{:#}", failure("PyPI", "pip install x", said));
+            let (text, code) = reported("fetch", &error.context("all"));
+            assert_eq!(code, EXIT);
+            assert!(text.ends_with("\n./x fetch: all: x cannot be installed: no test has failed"), "{text}");
             assert!(text.starts_with("environment: PyPI does not answer."), "{text}");
             assert!(text.contains(said.lines().last().unwrap()), "{text}");
         }
         for said in REFUSED {
             let error = failure("PyPI", "pip install x", said);
             assert!(!is_to_blame(&error), "{said}");
-            assert_eq!(error.to_string(), format!("failed: pip install x\n{said}"));
+            assert_eq!(reported("fetch", &error), (format!("./x fetch: failed: pip install x\n{said}"), 1));
         }
     }
 

@@ -55,10 +55,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("./x {verb}: {error:#}");
-            if environment::is_to_blame(&error) { environment::EXIT.into() } else { ExitCode::FAILURE }
-        }
+        Err(error) => environment::report(verb, &error),
     }
 }
 
