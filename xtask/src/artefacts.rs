@@ -63,7 +63,10 @@ impl Artefacts {
     /// # Errors
     /// None was built.
     pub(crate) fn binary(&self, name: &str) -> Result<&Path> {
-        self.binaries.get(name).map(PathBuf::as_path).with_context(|| format!("cargo has built no binary {name}"))
+        self.binaries
+            .get(name)
+            .map(PathBuf::as_path)
+            .with_context(|| format!("cargo has built no binary {name}"))
     }
 
     /// Takes in a line that cargo printed.

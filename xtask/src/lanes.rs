@@ -63,7 +63,9 @@ impl Which<'_> {
             Self::Processes | Self::Full => How { lanes: 1, threads: 2, talks: false },
             Self::Rates => How { lanes: 1, threads: 1, talks: true },
             // The modules of one program are a unit each, unless they start processes.
-            Self::Modules(program, _) if PROCESSES.contains(&program) => How { lanes: 1, threads: 1, talks: true },
+            Self::Modules(program, _) if PROCESSES.contains(&program) => {
+                How { lanes: 1, threads: 1, talks: true }
+            }
             Self::Modules(..) => How { lanes: 1, threads: 2, talks: true },
         }
     }
@@ -208,7 +210,8 @@ impl Unit<'_> {
 
 impl Ended {
     fn line(&self) -> String {
-        let failed = if self.failed.is_empty() { String::new() } else { format!(", {} FAILED", self.failed.len()) };
+        let failed =
+            if self.failed.is_empty() { String::new() } else { format!(", {} FAILED", self.failed.len()) };
         format!("{:7.1} s  {}: {} passed{failed}", self.seconds, self.name, self.passed)
     }
 }
@@ -243,7 +246,8 @@ mod tests {
     fn a_unit_that_ends_early_has_failed() {
         let play = |executable: &str| {
             let program = Program { name: "p/all".into(), executable: executable.into(), folder: "/".into() };
-            Unit { program: &program, module: "m".into(), tests: vec!["m::a".into()] }.play(Which::Compute.how(), &[])
+            Unit { program: &program, module: "m".into(), tests: vec!["m::a".into()] }
+                .play(Which::Compute.how(), &[])
         };
         assert_eq!(play("false").failed, ["p/all m (exit status: 1)"]);
         assert!(play("/no/such/program").failed[0].starts_with("p/all m (cannot run"));
@@ -253,7 +257,8 @@ mod tests {
 
     #[test]
     fn each_test_is_of_the_gate_or_of_full() {
-        let places = [("check/all", "oracle"), ("core", ""), ("tidemark/cli", "up"), ("tidemark/torture", "whole")];
+        let places =
+            [("check/all", "oracle"), ("core", ""), ("tidemark/cli", "up"), ("tidemark/torture", "whole")];
         let full = [("tidemark/clients", "libraries"), ("tidemark/torture", "every")];
         for (program, module) in places.into_iter().chain(full) {
             let of = [Which::Compute, Which::Processes, Which::Full].map(|which| which.has(program, module));
@@ -261,6 +266,8 @@ mod tests {
             assert_eq!(of[2], full.contains(&(program, module)), "{program} {module}");
         }
         let some = Which::Modules("check/all", &["oracle"]);
-        assert!(some.has("check/all", "oracle") && !some.has("check/all", "asked") && !some.has("core", "oracle"));
+        assert!(
+            some.has("check/all", "oracle") && !some.has("check/all", "asked") && !some.has("core", "oracle")
+        );
     }
 }

@@ -4,10 +4,13 @@ mod artefacts;
 mod bench;
 mod check;
 mod client_tests;
+mod environment;
 mod fetch;
 mod foreign;
 mod lanes;
 mod nightly;
+mod pins;
+mod raise;
 mod redis_tests;
 mod run;
 mod seeds;
@@ -24,6 +27,8 @@ const HELP: &str = "\
 ./x test           the gate: check, and the tests that every change has to pass; see ./x test --help
 ./x nightly        longer searches, rates and latencies, in parts; see ./x nightly --help
 ./x seeds          writes the table of schedules that show what mutants violate; see ./x seeds --help
+./x fetch          installs what tests need; see ./x fetch --help
+./x raise          raises the pinned versions of what tests install; see ./x raise --help
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x redis-tests    the tests of Redis itself, against one node; see ./x redis-tests --help
 ./x client-tests   the tests of client libraries, against one node; see ./x client-tests --help
@@ -41,6 +46,8 @@ fn main() -> ExitCode {
         ("test", rest) => test::test(rest),
         ("nightly", rest) => nightly::nightly(rest),
         ("seeds", rest) => seeds::seeds(rest),
+        ("fetch", rest) => fetch::run(rest),
+        ("raise", rest) => raise::run(rest),
         ("tidy", []) => tidy::run(),
         ("redis-tests", rest) => redis_tests::run(rest),
         ("client-tests", rest) => client_tests::run(rest),
@@ -57,15 +64,13 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("./x {verb}: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => environment::report(verb, &error),
     }
 }
 
 /// Runs the program of that crate, with the binary that it needs.
 fn differential(args: &[String]) -> anyhow::Result<()> {
+    fetch::programs::check_redis(fetch::programs::REDIS_SERVER)?;
     let tidemark = run::tidemark()?;
     let mut command =
         run::command(env!("CARGO"), &["run", "--quiet", "--package", "tidemark-differential", "--"]);

@@ -1,6 +1,7 @@
 //! `./x nightly`: what takes too long for every change, as a list of parts, and what depends on how fast the machine is.
 
 use crate::artefacts::Artefacts;
+use crate::fetch;
 use crate::lanes::{self, Which};
 use crate::run::{command, output, root, run};
 use crate::steps::Steps;
@@ -21,17 +22,57 @@ struct Part {
 /// All parts, in the order in which they run: those that find most in little time come first.
 const PARTS: &[Part] = &[
     Part { name: "rates", about: "tests of rates and latencies, which depend on the machine", run: rates },
-    Part { name: "campaigns", about: "all seeds of the campaigns of protocols", run: |night| night.schedules("campaigns") },
-    Part { name: "layouts", about: "all seeds of campaigns over groupings and placements", run: |night| night.schedules("layouts") },
-    Part { name: "nodes", about: "all seeds of campaigns over nodes and their links", run: |night| night.schedules("nodes") },
-    Part { name: "groups", about: "all seeds of campaigns over Raft groups", run: |night| night.schedules("groups") },
-    Part { name: "typed", about: "all seeds of campaigns over data types", run: |night| night.schedules("typed") },
-    Part { name: "edge", about: "all seeds of campaigns over edge clients", run: |night| night.schedules("edge") },
-    Part { name: "mutants", about: "a search from the first seed for each mutant's violation", run: |night| night.schedules("mutants") },
+    Part {
+        name: "campaigns",
+        about: "all seeds of the campaigns of protocols",
+        run: |night| night.schedules("campaigns"),
+    },
+    Part {
+        name: "layouts",
+        about: "all seeds of campaigns over groupings and placements",
+        run: |night| night.schedules("layouts"),
+    },
+    Part {
+        name: "nodes",
+        about: "all seeds of campaigns over nodes and their links",
+        run: |night| night.schedules("nodes"),
+    },
+    Part {
+        name: "groups",
+        about: "all seeds of campaigns over Raft groups",
+        run: |night| night.schedules("groups"),
+    },
+    Part {
+        name: "typed",
+        about: "all seeds of campaigns over data types",
+        run: |night| night.schedules("typed"),
+    },
+    Part {
+        name: "edge",
+        about: "all seeds of campaigns over edge clients",
+        run: |night| night.schedules("edge"),
+    },
+    Part {
+        name: "mutants",
+        about: "a search from the first seed for each mutant's violation",
+        run: |night| night.schedules("mutants"),
+    },
     Part { name: "fresh", about: "the same campaigns on seeds that no run has played", run: fresh },
-    Part { name: "experiments", about: "simulated experiments of less than five minutes: what moved", run: experiments },
-    Part { name: "properties", about: "property tests with ten times as many cases, of fresh seeds", run: properties },
-    Part { name: "differential", about: "a million fresh commands to redis-server and to Tidemark", run: differential },
+    Part {
+        name: "experiments",
+        about: "simulated experiments of less than five minutes: what moved",
+        run: experiments,
+    },
+    Part {
+        name: "properties",
+        about: "property tests with ten times as many cases, of fresh seeds",
+        run: properties,
+    },
+    Part {
+        name: "differential",
+        about: "a million fresh commands to redis-server and to Tidemark",
+        run: differential,
+    },
     Part { name: "faults", about: "faults on real clusters: ten times as many rounds", run: faults },
 ];
 
@@ -82,6 +123,7 @@ pub(crate) fn nightly(args: &[String]) -> Result<()> {
     let code = code()?;
     let mut ended = if anew { Map::new() } else { read(&code) };
     named.iter().for_each(|part| drop(ended.remove(part.name)));
+    fetch::fetch_gate()?;
     let night = Night { built: Artefacts::build()?, first: first.unwrap_or_else(of_the_day) };
     let mut steps = Steps::new(format!("./x nightly {}", args.join(" ")).trim_end());
     for part in PARTS {

@@ -2,7 +2,7 @@
 
 use crate::artefacts::Artefacts;
 use crate::run::{root, run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -82,7 +82,10 @@ mod tests {
     #[test]
     fn found_seeds_replace_older_ones_and_others_stay() {
         let (table, changes) = merged(OLD, "sim --protocol a --seeds 9..10 --x\n", false);
-        assert_eq!(table, format!("{HEADER}sim --protocol a --seeds 9..10 --x\nsim --protocol b --seeds 3..4\n"));
+        assert_eq!(
+            table,
+            format!("{HEADER}sim --protocol a --seeds 9..10 --x\nsim --protocol b --seeds 3..4\n")
+        );
         assert_eq!(changes, ["- sim --protocol a --seeds 7..8 --x", "+ sim --protocol a --seeds 9..10 --x"]);
     }
 

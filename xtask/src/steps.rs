@@ -1,5 +1,6 @@
 //! Steps that are all run, even if one fails; each is timed, and a page says how they went.
 
+use crate::environment;
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -59,11 +60,18 @@ impl Steps {
         self.done.push(Done { name: name.to_string(), minutes, cpu_minutes, said });
     }
 
-    /// Prints the page; an error if a step failed.
+    /// Prints the page.
+    ///
+    /// # Errors
+    /// A step failed. If nothing but the environment is to blame, its error.
     pub(crate) fn finish(self) -> Result<()> {
         print!("\n{}", self.page());
-        let failed = self.done.iter().filter(|done| done.said.is_err()).count();
-        if failed == 0 { Ok(()) } else { bail!("{failed} of {} steps failed", self.done.len()) }
+        let all = self.done.len();
+        let errors: Vec<_> = self.done.into_iter().filter_map(|done| done.said.err()).collect();
+        if errors.iter().all(environment::is_to_blame) {
+            return errors.into_iter().next().map_or(Ok(()), Err);
+        }
+        bail!("{} of {all} steps failed", errors.len())
     }
 
     /// The results, a line a step.
@@ -76,6 +84,7 @@ impl Steps {
         for done in &self.done {
             let said = match &done.said {
                 Ok(said) => said.clone(),
+                Err(error) if environment::is_to_blame(error) => format!("{error:#}"),
                 Err(error) => format!("FAILED: {error:#}"),
             };
             let _ = writeln!(page, "{:22} {:8.1} {:12.1}  {said}", done.name, done.minutes, done.cpu_minutes);
@@ -97,6 +106,7 @@ fn cpu_seconds() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::Environment;
     use std::process::Command;
 
     #[test]
@@ -106,7 +116,10 @@ mod tests {
         assert!(!steps.step("bad", || bail!("it broke")));
         let page = steps.page();
         assert!(page.starts_with("=== ./x try: FAILED, 0.0 minutes\n"), "{page}");
-        assert!(page.contains("good ") && page.contains("  3 tests\n") && page.contains("  FAILED: it broke\n"), "{page}");
+        assert!(
+            page.contains("good ") && page.contains("  3 tests\n") && page.contains("  FAILED: it broke\n"),
+            "{page}"
+        );
         assert_eq!(steps.finish().unwrap_err().to_string(), "1 of 2 steps failed");
     }
 
@@ -118,6 +131,27 @@ mod tests {
             after.ended_before("part", &before.last());
             assert_eq!(before.page(), after.page());
         }
+    }
+
+    #[test]
+    fn a_step_that_failed_outweighs_the_environment() {
+        let finish = |results: Vec<Result<String>>| {
+            let mut steps = Steps::new("x");
+            for result in results {
+                steps.step("a step", || result);
+            }
+            steps.finish()
+        };
+        let to_blame = || {
+            let (program, advice) = ("tclsh".to_string(), String::new());
+            Err(Environment::Missing { program, advice }.into())
+        };
+        let failed = || Err(anyhow!("a test"));
+        let error = finish(vec![Ok(String::new()), to_blame()]).unwrap_err();
+        assert!(environment::is_to_blame(&error) && error.to_string().contains("tclsh"), "{error}");
+        let error = finish(vec![to_blame(), failed()]).unwrap_err();
+        assert_eq!(error.to_string(), "2 of 2 steps failed");
+        assert!(!environment::is_to_blame(&error));
     }
 
     #[test]

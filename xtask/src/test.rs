@@ -4,11 +4,10 @@
 //! run. These are optimised a little, and look after themselves: an overflow or a broken assumption ends them.
 
 use crate::artefacts::Artefacts;
-use crate::fetch::fetch;
 use crate::lanes::{self, Which};
 use crate::run::{cargo, run};
 use crate::steps::Steps;
-use crate::{check, client_tests, redis_tests};
+use crate::{check, client_tests, fetch, redis_tests};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
@@ -61,7 +60,8 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
     }
     let options = parse(args)?;
     let mut steps = Steps::new(format!("./x test {}", args.join(" ")).trim_end());
-    let ready = steps.step("fetch", fetch);
+    let fetch = if options.full { fetch::fetch_full } else { fetch::fetch_gate };
+    let ready = steps.step("fetch", || fetch().map(|()| String::new()));
     steps.step("check", check::all);
     let mut built = None;
     if ready && steps.step("build", || Artefacts::build().map(|all| built.insert(all).summary())) {
@@ -123,7 +123,9 @@ fn doc() -> Result<String> {
 /// As many commands as take a few minutes, the same each time.
 fn differential(built: &Artefacts) -> Result<String> {
     let mut command = Command::new(built.binary("tidemark-differential")?);
-    run(command.args(["--seed", "1", "--commands", "150000"]).env("TIDEMARK_BIN", built.binary("tidemark")?))?;
+    run(command
+        .args(["--seed", "1", "--commands", "150000"])
+        .env("TIDEMARK_BIN", built.binary("tidemark")?))?;
     Ok("150,000 commands".to_string())
 }
 
@@ -147,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_step_of_two_parts_fails_with_either() {
-        let part = |fails: bool, word: &str| if fails { bail!("{word} failed") } else { Ok(word.to_string()) };
+        let part =
+            |fails: bool, word: &str| if fails { bail!("{word} failed") } else { Ok(word.to_string()) };
         let of = |one, other| both(part(one, "one"), part(other, "other")).map_err(|error| error.to_string());
         assert_eq!(of(false, false), Ok("one, other".into()));
         assert_eq!(of(true, false), Err("one failed".into()));

@@ -18,8 +18,25 @@ pub struct Server {
     _folder: TempDir,
 }
 
+/// The version of redis-server with which replies are compared, and its source.
+const PIN: &str = include_str!("../../../xtask/pins/redis.txt");
+
+/// Checks that redis-server is there, in the version with which replies are compared.
+pub fn check_redis() -> Result<()> {
+    let pin = PIN.lines().find(|line| !line.starts_with('#'));
+    let expected = pin.and_then(|pin| pin.split(' ').next()).context("no version is pinned")?;
+    let output = Command::new("redis-server").arg("--version").output();
+    let output = output.context("redis-server is missing; Debian has it in redis-server")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !said.contains(&format!("v={expected} ")) {
+        bail!("redis-server {expected} is expected, and this is {}", said.trim());
+    }
+    Ok(())
+}
+
 /// A redis-server that keeps nothing.
 pub fn redis() -> Result<Server> {
+    check_redis().context("environment")?;
     let folder = TempDir::new()?;
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let mut command = Command::new("redis-server");
@@ -28,7 +45,7 @@ pub fn redis() -> Result<Server> {
     command.arg(folder.path()).env("LC_ALL", "C");
     // It looks this often whether a command has waited long enough; ten times a second would be most of the run.
     let child = command.args(["--hz", "500"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let child = child.context("redis-server is missing; Debian has it in redis-server")?;
+    let child = child.context("redis-server does not run")?;
     let server = Server { address, child, _folder: folder };
     let began = Instant::now();
     while TcpStream::connect(address).is_err() {

@@ -2,18 +2,14 @@
 //! address from a file of endpoints.
 
 use super::Run;
+use crate::fetch;
 use crate::foreign::{Ended, Outcome, numbered};
 use crate::run::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-const MODULE: &str = "github.com/redis/go-redis/v9@v9.23.0";
-
-/// The module, pinned: tests that change would change the list.
-const SUM: &str = "h1:/TTVdJa8BRNsybwwGGnmiYktHNlUXtbOQxlWpHBPL3s=";
 
 /// Files of tests that need a cluster, sentinels, replicas, certificates or modules.
 const FILES_LEFT_OUT: &str =
@@ -37,25 +33,15 @@ pub(super) struct Installed {
 
 /// Both; the program is built in `folder` if it is not there.
 pub(super) fn installed(folder: &Path) -> Result<Installed> {
-    if output(Command::new("go").arg("version")).is_err() {
-        bail!("go is missing; Debian has it in golang-go");
-    }
-    let mut download = Command::new("go");
-    download.args(["mod", "download", "-json", MODULE]).current_dir(folder);
-    let said = output(&mut download).context("go-redis cannot be downloaded (is there a network?)")?;
-    let module: Value = serde_json::from_str(&said)?;
-    if module["Sum"] != SUM {
-        bail!("{MODULE} has the sum {}, and should have {SUM}", module["Sum"]);
-    }
-    let source = PathBuf::from(module["Dir"].as_str().context("go names no folder")?);
-    let name = MODULE.rsplit_once('@').expect("a version").1;
+    let source = fetch::go_redis()?;
+    let name = source.file_name().context("a module has a folder")?.to_string_lossy();
     let program = folder.join(format!("go-redis-{name}"));
     if !program.exists() {
         eprintln!("building the tests of go-redis");
         let fresh = folder.join(format!("building-{}", std::process::id()));
         let mut build = Command::new("go");
         build.args(["test", "-c", "-buildvcs=false", "-o"]).arg(&fresh).arg(".").current_dir(&source);
-        output(&mut build).context("the tests of go-redis cannot be built (is there a network?)")?;
+        output(build.env("GOPROXY", "off")).context("the tests of go-redis cannot be built")?;
         std::fs::rename(&fresh, &program)?;
     }
     Ok(Installed { source, program })

@@ -22,13 +22,14 @@ const HELP: &str = "\
 Runs the test suites of client libraries against one node of Tidemark, and compares with the lists in xtask/client-tests:
 a test that passed must pass. One that passes and is listed as failing is named; `--update` makes it have to pass.
 
-  SUITE        redis-py, redis-py-asyncio (need python3 with venv) or go-redis (needs go); without any, all
+  SUITE        redis-py, redis-py-asyncio or go-redis; without any, all
   --reference  against redis-server: are the lists what it passes?
   --update     rewrites the lists: with what Tidemark passes, or, with --reference, with the tests that redis-server passes
   --details    says why each test failed
   --json       writes results as JSON to standard output
 
-TIDEMARK_BIN names a binary to test; otherwise one is built. Libraries and tests are downloaded into the target directory.
+TIDEMARK_BIN names a binary to test; otherwise one is built. Libraries and tests are those that xtask/pins pins; what is missing
+is installed, as by ./x fetch --full.
 ";
 
 const GO_REDIS: &str = "go-redis";
@@ -81,7 +82,7 @@ fn prepare(_: &Kind, units: &[String]) -> Result<Suites> {
     let needs = |suites: &[&str]| units.iter().any(|unit| suites.contains(&&unit[..]));
     let python = needs(&[redis_py::SYNC, redis_py::ASYNCIO]);
     Ok(Suites {
-        redis_py: python.then(|| redis_py::installed(&folder)).transpose()?,
+        redis_py: python.then(|| redis_py::installed()).transpose()?,
         go_redis: needs(&[GO_REDIS]).then(|| go_redis::installed(&folder)).transpose()?,
         folder,
     })

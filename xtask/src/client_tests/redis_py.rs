@@ -1,9 +1,9 @@
 //! The tests of redis-py. Its source distribution has them; they run against the installed package, as in its own CI.
 
 use super::Run;
+use crate::fetch;
 use crate::foreign::{Ended, Outcome, numbered};
-use crate::run::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,6 @@ use std::process::Command;
 
 pub(super) const SYNC: &str = "redis-py";
 pub(super) const ASYNCIO: &str = "redis-py-asyncio";
-
-const VERSION: &str = "8.1.0";
-
-/// The source distribution, pinned: tests that change would change the lists.
-const SOURCE: &str =
-    "redis==8.1.0 --hash=sha256:6e1a19beef9225c83efd689c7e6b7da2d5215b1f42cd13b7fc3714d0a09c7b25\n";
-
-/// What the tests import, beside the library.
-const REQUIREMENTS: &str = include_str!("redis_py_requirements.txt");
 
 /// Files of tests that need one server and no more.
 const FILES: [&str; 13] = [
@@ -60,56 +51,10 @@ pub(super) struct Installed {
     source: PathBuf,
 }
 
-pub(super) fn has_python() -> bool {
-    output(Command::new("python3").args(["-c", "import venv, ensurepip"])).is_ok()
-}
-
-/// Both, in `folder`; they are installed if they are not there.
-pub(super) fn installed(folder: &Path) -> Result<Installed> {
-    let home = folder.join(format!("redis-py-{VERSION}"));
-    let installed = Installed { python: home.join("environment/bin/python3"), source: home.join("source") };
-    if home.exists() {
-        return Ok(installed);
-    }
-    if !has_python() {
-        bail!("python3 with venv is missing; Debian has it in python3 and python3-venv");
-    }
-    eprintln!("installing redis-py {VERSION} and its tests with pip");
-    // A folder under its name is whole: a run that is interrupted leaves nothing there.
-    let fresh = folder.join(format!("installing-{}", std::process::id()));
-    let moved = install(&fresh)
-        .context("redis-py and its tests cannot be installed with pip (is there a network?)")
-        .and_then(|()| fs::rename(&fresh, &home).context("redis-py cannot be moved to its place"));
-    let _ = fs::remove_dir_all(&fresh);
-    // Another run may have been faster.
-    if home.exists() { Ok(installed) } else { moved.map(|()| installed) }
-}
-
-fn install(fresh: &Path) -> Result<()> {
-    fs::create_dir_all(fresh)?;
-    fs::write(fresh.join("source.txt"), SOURCE)?;
-    fs::write(fresh.join("requirements.txt"), REQUIREMENTS)?;
-    output(Command::new("python3").args(["-m", "venv", "environment"]).current_dir(fresh))?;
-    let pip = |arguments: &[&str]| {
-        let mut command = Command::new(fresh.join("environment/bin/python3"));
-        command.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments);
-        output(command.current_dir(fresh))
-    };
-    pip(&["install", "--requirement", "requirements.txt", &format!("redis=={VERSION}")])?;
-    pip(&[
-        "download",
-        "--no-deps",
-        "--no-binary",
-        ":all:",
-        "--require-hashes",
-        "--requirement",
-        "source.txt",
-    ])?;
-    output(Command::new("tar").arg("xzf").arg(format!("redis-{VERSION}.tar.gz")).current_dir(fresh))?;
-    let source = fresh.join("source");
-    fs::rename(fresh.join(format!("redis-{VERSION}")), &source)?;
-    // Tests import the installed package; the one beside them would hide it.
-    Ok(fs::remove_dir_all(source.join("redis"))?)
+/// Both; they are installed if they are not there.
+pub(super) fn installed() -> Result<Installed> {
+    let home = fetch::redis_py_tests()?;
+    Ok(Installed { python: home.join("bin/python3"), source: home.join("source") })
 }
 
 impl Installed {

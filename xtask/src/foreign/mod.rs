@@ -8,6 +8,7 @@ mod list;
 mod report;
 pub(crate) mod servers;
 
+use crate::fetch::programs::{REDIS_SERVER, check_redis};
 use crate::run::{command, output, tidemark};
 use anyhow::{Context, Result, bail};
 use list::{Finding, List};
@@ -111,7 +112,12 @@ impl Family {
             return Ok(());
         }
         let options = self.parse(args)?;
-        let kind = if options.reference { Kind::Redis } else { Kind::Tidemark(tidemark()?) };
+        let kind = if options.reference {
+            check_redis(REDIS_SERVER)?;
+            Kind::Redis
+        } else {
+            Kind::Tidemark(tidemark()?)
+        };
         self.play(kind, options, prepare).map(drop)
     }
 

@@ -8,6 +8,7 @@ mod client;
 mod self_check;
 mod source;
 
+use crate::fetch::programs::{REDIS_TOOLS, check_redis};
 use crate::foreign::servers::{Kind, Server};
 use crate::foreign::{Family, Played, Runner, target};
 use anyhow::Result;
@@ -83,6 +84,11 @@ impl Runner for Units {
     }
 }
 
+/// The source of Redis, unpacked; it is downloaded if it is not there.
+pub(crate) fn fetch() -> Result<PathBuf> {
+    source::unpacked(&target()?)
+}
+
 /// Runs units as `args` say.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     FAMILY.run(args, prepare)
@@ -94,7 +100,8 @@ pub(crate) fn run_all(binary: &Path) -> Result<String> {
 }
 
 fn prepare(kind: &Kind, _: &[String]) -> Result<Units> {
-    let source = source::unpacked(&target()?)?;
+    check_redis(REDIS_TOOLS)?;
+    let source = fetch()?;
     self_check::run(&source, kind)?;
     Ok(Units(source))
 }

@@ -1,16 +1,12 @@
 //! The source of Redis, whose tests are run: downloaded once, checked, and kept in the target directory.
 
-use crate::run::{command, output, run};
+use crate::environment::{both_streams, failure};
+use crate::fetch::programs::redis_pin;
+use crate::run::{command, output, run, shown};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The version whose tests are run.
-const VERSION: &str = "7.0.15";
-
-const ARCHIVE: &str = "redis_7.0.15.orig.tar.gz";
-const SHA256: &str = "4b1dc4ee6d622a09fff9c6777191209750fb5e5a725ef78ea012d6eef4c22982";
 
 /// Where it is. The sum is pinned, so the second address is as good as the first where certificates are missing.
 const FOLDERS: [&str; 2] =
@@ -22,19 +18,21 @@ const PROGRAMS: [&str; 2] = ["redis-cli", "redis-benchmark"];
 /// The unpacked source below `target`.
 pub(super) fn unpacked(target: &Path) -> Result<PathBuf> {
     let folder = target.join("redis-tests");
-    let source = folder.join(format!("redis-{VERSION}"));
+    let (version, pinned) = redis_pin()?;
+    let name = format!("redis-{version}");
+    let source = folder.join(&name);
     if !source.exists() {
         fs::create_dir_all(&folder)?;
-        let archive = folder.join(ARCHIVE);
-        if sum(&archive).is_none_or(|sum| sum != SHA256) {
-            download(&archive)?;
+        let archive = folder.join(format!("redis_{version}.orig.tar.gz"));
+        if sum(&archive).is_none_or(|sum| sum != pinned) {
+            download(&archive, &pinned)?;
         }
         // What is there under its name is whole: a run that is interrupted leaves nothing there.
         let fresh = folder.join(format!("unpacking-{}", std::process::id()));
         fs::create_dir_all(&fresh)?;
         run(Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(&fresh))?;
-        add_programs(&fresh.join(format!("redis-{VERSION}/src")))?;
-        if let Err(error) = fs::rename(fresh.join(format!("redis-{VERSION}")), &source)
+        add_programs(&fresh.join(&name).join("src"))?;
+        if let Err(error) = fs::rename(fresh.join(&name), &source)
             && !source.exists()
         {
             return Err(error).context("the source of Redis cannot be moved to its place");
@@ -44,31 +42,30 @@ pub(super) fn unpacked(target: &Path) -> Result<PathBuf> {
     Ok(source)
 }
 
-fn download(archive: &Path) -> Result<()> {
+fn download(archive: &Path, pinned: &str) -> Result<()> {
+    let name = archive.file_name().context("an archive has a name")?.to_string_lossy();
     let part = archive.with_extension(format!("part-{}", std::process::id()));
     let mut errors = Vec::new();
     for folder in FOLDERS {
-        let address = format!("{folder}{ARCHIVE}");
+        let address = format!("{folder}{name}");
         eprintln!("downloading {address}");
         let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "2", "--max-time", "120"]);
-        match output(curl.arg("--output").arg(&part).arg(&address)) {
-            Ok(_) => {
-                let sum = sum(&part).context("sha256sum does not run")?;
-                if sum != SHA256 {
-                    fs::remove_file(&part)?;
-                    bail!("{address} has the SHA-256 {sum}, and should have {SHA256}");
-                }
-                return Ok(fs::rename(&part, archive)?);
+        curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "2"]);
+        // What limits it is silence, not duration.
+        curl.args(["--connect-timeout", "60", "--speed-limit", "1", "--speed-time", "120"]);
+        let (succeeded, said) = both_streams(curl.arg("--output").arg(&part).arg(&address))?;
+        if succeeded {
+            let sum = sum(&part).context("sha256sum does not run")?;
+            if sum != pinned {
+                fs::remove_file(&part)?;
+                bail!("{address} has the SHA-256 {sum}, and should have {pinned}");
             }
-            Err(error) => errors.push(format!("{error:#}")),
+            return Ok(fs::rename(&part, archive)?);
         }
+        errors.push(format!("{}\n{said}", shown(&curl)));
     }
-    bail!(
-        "the source of Redis {VERSION} cannot be downloaded; without network, put {ARCHIVE} at {}\n{}",
-        archive.display(),
-        errors.join("\n")
-    )
+    let error = failure("Debian's archive", "curl", &errors.join("\n"));
+    Err(error.context(format!("without network, put the source of Redis at {}", archive.display())))
 }
 
 /// The SHA-256 of a file, if there is one.

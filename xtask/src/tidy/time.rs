@@ -14,7 +14,8 @@ const PATIENCE_S: f64 = 120.0;
 const SLEEPS: usize = 64;
 
 /// Words of statements that wait, or that judge.
-const WAITERS: [&str; 7] = ["wait_for(", "until(", "eventually(", "settled(", "terminate(", "_timeout(", "assert"];
+const WAITERS: [&str; 7] =
+    ["wait_for(", "until(", "eventually(", "settled(", "terminate(", "_timeout(", "assert"];
 
 const HERE: &str = "xtask/src/tidy/time.rs";
 
@@ -29,7 +30,8 @@ pub(super) fn check(sources: &[Source]) -> Result<Vec<Finding>> {
             findings.extend(script(path, &text));
         }
     }
-    let sleeps = sources.iter().filter(|source| source.is_test()).map(|source| source.text.matches("sleep(").count());
+    let sleeps =
+        sources.iter().filter(|source| source.is_test()).map(|source| source.text.matches("sleep(").count());
     findings.extend(sleeps_within(sleeps.sum()));
     Ok(findings)
 }
@@ -64,7 +66,10 @@ fn statements<'a>(lines: &'a [&'a str]) -> Vec<Statement<'a>> {
     let mut begin = 0;
     for (at, line) in lines.iter().enumerate() {
         let code = line.split_once("//").map_or(*line, |(code, _)| code).trim_end();
-        if code.is_empty() || code.ends_with([';', '{', '}', ',']) && at == begin || code.ends_with([';', '{', '}']) {
+        if code.is_empty()
+            || code.ends_with([';', '{', '}', ',']) && at == begin
+            || code.ends_with([';', '{', '}'])
+        {
             found.push(Statement { line: begin + 1, lines: &lines[begin..=at] });
             begin = at + 1;
         }
@@ -91,7 +96,8 @@ fn rust(source: &Source) -> Vec<Finding> {
         if compares_time(&text) {
             findings.push(format!("{place}: compares the time that has passed: wait with tidemark_patience, or say why: // time: REASON"));
         }
-        let waits = WAITERS.iter().any(|word| text.contains(word)) || text.contains("const ") && text.contains(": Duration");
+        let waits = WAITERS.iter().any(|word| text.contains(word))
+            || text.contains("const ") && text.contains(": Duration");
         if waits && durations(&text).iter().any(|seconds| *seconds < PATIENCE_S) {
             findings.push(format!("{place}: waits for less than {PATIENCE_S} s: use tidemark_patience, or say why: // time: REASON"));
         }
@@ -107,10 +113,13 @@ fn compares_time(text: &str) -> bool {
             while let Some(rest) = after.strip_prefix(".as_") {
                 after = rest.split_once("()").map_or("", |(_, rest)| rest);
             }
-            let before = text[..at].trim_end_matches(|c: char| c.is_alphanumeric() || "_.:".contains(c)).trim_end();
+            let before =
+                text[..at].trim_end_matches(|c: char| c.is_alphanumeric() || "_.:".contains(c)).trim_end();
             // A least time is none that a slow machine exceeds.
             let above = after.trim_start().starts_with('>') && *clock == "Instant::now()";
-            after.trim_start().starts_with('<') || above || before.ends_with('>') && !before.ends_with("->") && !before.ends_with("=>")
+            after.trim_start().starts_with('<')
+                || above
+                || before.ends_with('>') && !before.ends_with("->") && !before.ends_with("=>")
         })
     })
 }
@@ -142,15 +151,23 @@ fn script(path: &str, text: &str) -> Vec<Finding> {
         }
         let place = format!("{path}:{}", at + 1);
         let clock = line.contains("Date.now()") || line.contains("performance.now()");
-        if clock && (line.contains(" < ") || line.contains(" > ") || line.contains(" <= ") || line.contains(" >= ")) {
-            findings.push(format!("{place}: compares the time: wait with {UNTIL}, or say why: // time: REASON"));
+        if clock
+            && (line.contains(" < ")
+                || line.contains(" > ")
+                || line.contains(" <= ")
+                || line.contains(" >= "))
+        {
+            findings
+                .push(format!("{place}: compares the time: wait with {UNTIL}, or say why: // time: REASON"));
         }
         let short = |rest: &str| {
-            let digits: String = rest.trim_start().chars().filter(|c| *c != '_').take_while(char::is_ascii_digit).collect();
+            let digits: String =
+                rest.trim_start().chars().filter(|c| *c != '_').take_while(char::is_ascii_digit).collect();
             digits.parse::<f64>().is_ok_and(|ms| ms < PATIENCE_S * 1e3)
         };
         if line.split("timeout: ").skip(1).any(short) {
-            findings.push(format!("{place}: waits for less than {PATIENCE_S} s, or say why: // time: REASON"));
+            findings
+                .push(format!("{place}: waits for less than {PATIENCE_S} s, or say why: // time: REASON"));
         }
     }
     findings
@@ -180,7 +197,8 @@ mod tests {
         ] {
             assert_eq!(found(bad), 1, "{bad}");
             assert_eq!(found(&format!("// time: it is about that\n{bad}")), 0, "{bad}");
-            let inside = Source { path: "crates/x/src/y.rs".into(), text: format!("{bad}\n#[cfg(test)]\n{bad}\n") };
+            let inside =
+                Source { path: "crates/x/src/y.rs".into(), text: format!("{bad}\n#[cfg(test)]\n{bad}\n") };
             assert_eq!(rust(&inside).len(), 1, "{bad}");
         }
     }
@@ -206,7 +224,10 @@ mod tests {
         let found = |line: &str| script("clients/edge-js/test/a.ts", line).len();
         assert_eq!(found("for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {"), 1);
         assert_eq!(found("await page.waitForFunction(f, value, { timeout: 30_000 });"), 1);
-        assert_eq!(found("// time: a page's own limit\nawait page.waitForFunction(f, value, { timeout: 30_000 });"), 0);
+        assert_eq!(
+            found("// time: a page's own limit\nawait page.waitForFunction(f, value, { timeout: 30_000 });"),
+            0
+        );
         assert_eq!(found("await page.waitForFunction(f, value, { timeout: 180_000 });"), 0);
         assert_eq!(found("const began = Date.now();"), 0);
         assert!(is_script_test("examples/board/test/board.test.ts") && !is_script_test(UNTIL));
@@ -214,6 +235,9 @@ mod tests {
 
     #[test]
     fn pauses_may_only_become_fewer() {
-        assert_eq!([SLEEPS - 1, SLEEPS, SLEEPS + 1].map(|count| sleeps_within(count).is_some()), [true, false, true]);
+        assert_eq!(
+            [SLEEPS - 1, SLEEPS, SLEEPS + 1].map(|count| sleeps_within(count).is_some()),
+            [true, false, true]
+        );
     }
 }

@@ -121,7 +121,14 @@ test("a frozen tab: whether it follows or leads, nothing is lost, and it catches
   const scene = await Scene.set(t, stage, cluster, "frozen", { context: await stage.bare(t) });
   const stop = scene.work();
   const [leader, follower] = [await scene.tab(), await scene.tab()];
-  const freeze = (tab: Tab, state: "frozen" | "active") => tab.devtools.send("Page.setWebLifecycleState", { state });
+  // What can be seen does not come back from being frozen.
+  const freeze = async (tab: Tab, state: "frozen" | "active") => {
+    const { windowId } = await tab.devtools.send("Browser.getWindowForTarget");
+    const show = (windowState: "minimized" | "normal") => tab.devtools.send("Browser.setWindowBounds", { windowId, bounds: { windowState } });
+    if (state === "frozen") await show("minimized");
+    await tab.devtools.send("Page.setWebLifecycleState", { state });
+    if (state === "active") await show("normal");
+  };
   for (const tab of [leader, follower]) for (let n = 0; n < 5; n++) await tab.step(true);
 
   await freeze(follower, "frozen");

@@ -5,12 +5,11 @@ use tidemark_differential::shapes::{self, Shape};
 use tidemark_differential::side::{Alter, Side};
 use tidemark_differential::{line, servers};
 
-/// A redis-server; none if the program is missing, which is an error where all tests have to run.
+/// A redis-server; none if the program is missing or of another version, which is an error where all tests have to run.
 fn redis() -> Option<servers::Server> {
-    let found = std::process::Command::new("redis-server").arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "redis-server is missing");
-    if !found {
-        eprintln!("redis-server is missing: the test is left out");
+    if let Err(error) = servers::check_redis() {
+        assert!(std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "environment: {error:#}");
+        eprintln!("environment: {error:#}. The test is left out");
         return None;
     }
     Some(servers::redis().unwrap())

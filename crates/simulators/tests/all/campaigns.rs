@@ -280,7 +280,6 @@ fn occult_does_not_show_local_writes_at_once() {
     assert!(summary.violations > 0);
 }
 
-
 /// What `tidemark protocols` says of it is what is seen. In contrarian an acknowledged write of another session may
 /// depend on what is not stable yet: it shows a moment later.
 #[test]

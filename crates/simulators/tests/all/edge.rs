@@ -206,7 +206,8 @@ fn what_is_done_without_a_rule_is_noticed() {
     let mut survive = Vec::new();
     for (options, search, rules) in mutants() {
         for rule in rules {
-            let summary = violating("tidemark", Options { without: vec![*rule], ..options.clone() }, search, 0);
+            let summary =
+                violating("tidemark", Options { without: vec![*rule], ..options.clone() }, search, 0);
             println!("without {rule}: {:?} {:?}", summary.violating_seeds.first(), summary.by_verdict);
             if summary.violations == 0 {
                 survive.push(rule.name);

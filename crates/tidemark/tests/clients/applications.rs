@@ -29,7 +29,7 @@ fn region(scratch: &Scratch) -> Up {
 
 /// Runs the program of an example in Python, which checks itself.
 fn python_checks(name: &str, parts: usize) {
-    let Some(python) = install::or_left_out(name, install::python_of_applications) else { return };
+    let Some(python) = install::python_of_applications() else { return };
     let scratch = Scratch::new(&format!("clients-{name}"));
     let up = region(&scratch);
     // No files of compiled modules in the source tree.
@@ -59,7 +59,7 @@ fn django() {
 
 #[test]
 fn bullmq() {
-    let Some(folder) = install::or_left_out("BullMQ", install::bullmq) else { return };
+    let Some(folder) = install::bullmq() else { return };
     // Modules are found from where a script lies.
     let copy = folder.join(format!("{}-check.mjs", std::process::id()));
     std::fs::copy(example("bullmq/check.mjs"), &copy).expect("the script");
@@ -80,7 +80,7 @@ struct TwoRegions {
 
 impl TwoRegions {
     fn start(script: &str) -> Option<Self> {
-        let python = install::or_left_out("redis-py", install::python)?;
+        let python = install::python()?;
         let scratch = Scratch::new(&format!("clients-{}", script.replace(['/', '.'], "-")));
         let up = Up::start(&scratch, &["--regions", "2"]);
         Some(Self { up, python, script: example(script), _scratch: scratch })

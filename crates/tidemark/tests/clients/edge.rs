@@ -1,8 +1,8 @@
 //! The client of edge clients in TypeScript, `clients/edge-js`, and its example, `examples/board`: their own tests, and those against real
 //! clusters, with this `tidemark`, in this process and in a browser.
 
-use crate::install::{self, CLIENTS, run};
-use std::path::{Path, PathBuf};
+use crate::install::{self, package, run};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,17 +11,6 @@ static BUSY: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     BUSY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A package with what it needs, beside `clients`; none if that cannot be had.
-fn package(path: &str) -> Option<PathBuf> {
-    let folder = PathBuf::from(CLIENTS).join(path);
-    install::or_left_out(&format!("what {path} is tested with"), || {
-        install::program("npm", "npm");
-        let mut npm = Command::new("npm");
-        run(npm.args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder));
-    })?;
-    Some(folder)
 }
 
 /// Runs a script of a package that ends with the summary of its tests.
@@ -44,19 +33,14 @@ fn the_client_in_typescript_keeps_its_promises() {
 #[test]
 fn the_client_in_typescript_keeps_its_promises_in_a_browser() {
     let _alone = alone();
-    let Some(folder) = package("edge-js") else { return };
-    if !install::chromium(&folder) {
-        return;
-    }
-    passes(Command::new("npm").args(["run", "browser"]), &folder);
+    let (Some(folder), Some(chromium)) = (package("edge-js"), install::chromium()) else { return };
+    passes(Command::new("npm").args(["run", "browser"]).env("CHROMIUM", chromium), &folder);
 }
 
 #[test]
 fn the_board_works_in_a_browser() {
     let _alone = alone();
     let (Some(folder), Some(_)) = (package("../examples/board"), package("edge-js")) else { return };
-    if !install::chromium(&folder) {
-        return;
-    }
-    passes(Command::new("npm").args(["run", "browser"]), &folder);
+    let Some(chromium) = install::chromium() else { return };
+    passes(Command::new("npm").args(["run", "browser"]).env("CHROMIUM", chromium), &folder);
 }

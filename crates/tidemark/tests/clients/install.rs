@@ -1,17 +1,21 @@
-//! Getting hold of the clients.
+//! Programs that tests run if they are there, and packages that `./x fetch --full` has installed as they are pinned. Nothing is
+//! installed here, so that a registry that does not answer is no test that failed.
 
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
-use std::panic::{UnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use tidemark_differential::servers::check_redis;
 
 /// Clients of ours that are not written in Rust.
 pub(crate) const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients");
 
-/// One installation at a time.
-static BUSY: Mutex<()> = Mutex::new(());
+/// The versions of what is installed.
+const PINS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/pins");
+
+/// Where it is installed.
+const FETCHED: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/../fetched");
 
 /// Runs a command to its end, and ends the processes that it leaves behind; what it printed. That goes through a file: a pipe would stay
 /// open for as long as one of those lives.
@@ -34,181 +38,144 @@ pub(crate) fn run(command: &mut Command) -> String {
     said
 }
 
-fn exists(program: &str, argument: &str) -> bool {
-    Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+/// Leaves out what needs something that is not there; where all tests have to run, that is an error of the environment.
+fn left_out<T>(what: &str) -> Option<T> {
+    let said = format!("environment: {what}; `./x fetch --full` installs what tests need");
+    assert!(std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "{said}");
+    eprintln!("{said}. What needs it is left out.");
+    None
 }
 
-/// Makes sure that `program` can be run: installs Debian package `package` if it cannot.
-pub(crate) fn program(program: &str, package: &str) {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    if exists(program, "--version") {
-        return;
+/// Whether a program is in the PATH.
+pub(crate) fn has(program: &str, argument: &str) -> bool {
+    let found = Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success());
+    found || left_out::<()>(&format!("{program} is missing")).is_some()
+}
+
+/// Whether redis-server is there, in the version with which replies are compared.
+pub(crate) fn has_redis_server() -> bool {
+    match check_redis() {
+        Ok(()) => true,
+        Err(error) => left_out::<()>(&format!("{error:#}")).is_some(),
     }
-    eprintln!("installing {package} for {program}");
-    let root = run(Command::new("id").arg("-u")).trim() == "0";
-    let apt = |arguments: &[&str]| {
-        let mut command = if root { Command::new("apt-get") } else { Command::new("sudo") };
-        if !root {
-            command.args(["-n", "apt-get"]);
-        }
-        run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    apt(&["update"]);
-    apt(&["install", "--yes", "--no-install-recommends", package]);
-    assert!(exists(program, "--version"), "{package} was installed, but {program} cannot be run");
 }
 
-/// Makes sure that Playwright's tests in `folder` find a Chromium: one that is there, else Debian's, else Playwright's own. Whether they do.
-pub(crate) fn chromium(folder: &Path) -> bool {
-    let names = ["chromium", "google-chrome", "chromium-browser"];
-    if names.into_iter().any(|name| exists(name, "--version"))
-        || catch_unwind(|| program("chromium", "chromium")).is_ok()
-    {
-        return true;
+/// A folder of installed packages, if its lock file is the pinned one.
+fn fetched(name: &str, lock: &str, pinned: &Path) -> Option<PathBuf> {
+    let folder = Path::new(FETCHED).join(name);
+    let pinned = std::fs::read(pinned).expect("pins");
+    let same = std::fs::read(folder.join(lock)).is_ok_and(|installed| installed == pinned);
+    if same { Some(folder) } else { left_out(&format!("{name} is not installed as it is pinned")) }
+}
+
+fn python_of(name: &str) -> Option<PathBuf> {
+    let pinned = Path::new(PINS).join(format!("python/{name}.txt"));
+    let folder = fetched(&format!("python-{name}"), "requirements.txt", &pinned)?;
+    Some(folder.join("bin/python3"))
+}
+
+/// A Python with redis-py.
+pub(crate) fn python() -> Option<PathBuf> {
+    python_of("libraries")
+}
+
+/// A Python with Celery and Django.
+pub(crate) fn python_of_applications() -> Option<PathBuf> {
+    python_of("applications")
+}
+
+fn modules_of(name: &str) -> Option<PathBuf> {
+    let pinned = Path::new(PINS).join(format!("node/{name}/package-lock.json"));
+    fetched(&format!("node-{name}"), "package-lock.json", &pinned)
+}
+
+/// A folder whose scripts can import ioredis, node-redis and Yjs.
+pub(crate) fn node_modules() -> Option<PathBuf> {
+    modules_of("libraries")
+}
+
+/// A folder whose scripts can import BullMQ, with the ioredis that it wants.
+pub(crate) fn bullmq() -> Option<PathBuf> {
+    modules_of("bullmq")
+}
+
+/// A Chromium: the one that `CHROMIUM` names, else the pinned one.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    named.or_else(|| Some(modules_of("chromium")?.join("chromium")))
+}
+
+/// A package of ours with its modules, beside `clients`.
+pub(crate) fn package(path: &str) -> Option<PathBuf> {
+    let folder = Path::new(CLIENTS).join(path);
+    let read = |file: &str| std::fs::read(folder.join(file)).ok();
+    if read("node_modules/.installed-lock.json") == read("package-lock.json") {
+        return Some(folder);
     }
-    let playwright = || {
-        let mut npx = Command::new("npx");
-        run(npx.args(["playwright-core", "install", "--with-deps", "chromium"]).current_dir(folder));
-    };
-    or_left_out("Chromium", playwright).is_some()
+    left_out(&format!("the modules of {path} are not installed as they are pinned"))
 }
 
-/// Where installed libraries are kept between runs.
+/// Go, with the modules of one of our programs in its cache: it is not to ask for others.
+fn go(folder: &str) -> Option<Command> {
+    if !has("go", "version") {
+        return None;
+    }
+    let go = || {
+        let mut go = Command::new("go");
+        go.current_dir(folder).env("GOPROXY", "off");
+        go
+    };
+    let there = go().args(["mod", "download"]).output().is_ok_and(|output| output.status.success());
+    if there { Some(go()) } else { left_out(&format!("the modules of {folder} are not in Go's cache")) }
+}
+
+/// Where programs are built that are kept between runs.
 fn shelf(name: &str) -> PathBuf {
     let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
     std::fs::create_dir_all(&shelf).expect("a directory under target/");
     shelf
 }
 
-/// A Python with redis-py: the one that `./x test` has made, else one with the newest.
-pub(crate) fn python() -> PathBuf {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(python) = std::env::var_os("TIDEMARK_TEST_PYTHON") {
-        return python.into();
-    }
-    let python = shelf("python").join("bin/python3");
-    let has_it = |python: &Path| {
-        let import = Command::new(python).args(["-c", "import redis"]).output();
-        import.is_ok_and(|output| output.status.success())
-    };
-    if !has_it(&python) {
-        eprintln!("installing redis-py with pip");
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(shelf("python")));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "redis"]));
-    }
-    python
+/// Builds a program in Go. Version control is left alone: it may belong to another user than the one who runs tests.
+fn build(go: &mut Command, program: &Path, package: &str) {
+    run(go.args(["build", "-buildvcs=false", "-o"]).arg(program).arg(package));
 }
 
-/// A Python with the newest Celery and Django.
-pub(crate) fn python_of_applications() -> PathBuf {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    let python = shelf("applications").join("bin/python3");
-    let imports = Command::new(&python).args(["-c", "import celery, django, redis, packaging"]).output();
-    if !imports.is_ok_and(|output| output.status.success()) {
-        eprintln!("installing Celery and Django with pip");
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(shelf("applications")));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "celery[redis]", "django"]));
-    }
-    python
-}
-
-/// A folder whose scripts can import the newest ioredis and node-redis.
-pub(crate) fn node_modules() -> PathBuf {
-    node_modules_of("node", &["ioredis", "redis"])
-}
-
-/// A folder whose scripts can import the newest Yjs and node-redis.
-pub(crate) fn yjs() -> PathBuf {
-    node_modules_of("yjs", &["redis", "yjs"])
-}
-
-/// A folder whose scripts can import the newest BullMQ, with the ioredis that it wants.
-pub(crate) fn bullmq() -> PathBuf {
-    node_modules_of("bullmq", &["bullmq", "ioredis"])
-}
-
-fn node_modules_of(name: &str, packages: &[&str]) -> PathBuf {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = shelf(name);
-    let has = |package: &&str| folder.join("node_modules").join(package).join("package.json").exists();
-    if !packages.iter().all(has) {
-        eprintln!("installing {} with npm", packages.join(" and "));
-        std::fs::write(folder.join("package.json"), "{\"private\": true, \"type\": \"module\"}\n")
-            .expect("a file");
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund"]).args(packages).current_dir(&folder);
-        run(&mut npm);
-    }
-    folder
-}
-
-/// Whether a program can be run; where all tests have to run, it must be.
-fn has(program: &str, argument: &str) -> bool {
-    let found = exists(program, argument);
-    assert!(found || std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "{program} is missing");
-    if !found {
-        eprintln!("{program} is missing: what needs it is left out");
-    }
-    found
-}
-
-/// What `install` installs; none if it fails, as it does without a network, unless all tests have to run.
-pub(crate) fn or_left_out<T>(what: &str, install: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
-    match catch_unwind(install) {
-        Ok(installed) => Some(installed),
-        Err(why) if std::env::var_os("TIDEMARK_TEST_ALL").is_some() => resume_unwind(why),
-        Err(_) => {
-            eprintln!("{what} cannot be installed (is there a network?): what needs it is left out");
-            None
-        }
-    }
-}
-
-/// The shop of `clients/session/go`; none if there is no Go, or if what it imports cannot be had. That it does not compile is no reason to
-/// leave it out.
+/// The shop of `clients/session/go`, which is also vetted. That it does not compile is no reason to leave it out.
 pub(crate) fn session_go() -> Option<PathBuf> {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = shelf("session-go").join("shop");
     let folder = format!("{CLIENTS}/session/go");
-    if !has("go", "version") {
-        return None;
-    }
-    or_left_out("go-redis", || run(Command::new("go").args(["mod", "download"]).current_dir(&folder)))?;
-    run(Command::new("go").args(["vet", "./..."]).current_dir(&folder));
-    let build = ["build", "-buildvcs=false", "-o"];
-    run(Command::new("go").args(build).arg(&program).arg("./shop").current_dir(&folder));
+    let program = shelf("session-go").join("shop");
+    run(go(&folder)?.args(["vet", "./..."]));
+    build(&mut go(&folder)?, &program, "./shop");
     Some(program)
 }
 
-/// The program of `clients/ycsb-go`; none if there is no Go.
+/// The program of `clients/ycsb-go`.
 pub(crate) fn ycsb_go() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || {
+    let built = || {
         let program = shelf("ycsb-go").join("ycsb-go");
-        // Version control is left alone: it may belong to another user than the one who runs tests.
-        let build = ["build", "-buildvcs=false", "-o"];
-        let mut go = Command::new("go");
-        go.args(build).arg(&program).arg(".").current_dir(format!("{CLIENTS}/ycsb-go"));
-        has("go", "version").then(|| {
-            run(&mut go);
-            program
-        })
+        build(&mut go(&format!("{CLIENTS}/ycsb-go"))?, &program, ".");
+        Some(program)
     };
-    BUILT.get_or_init(build).as_deref()
+    BUILT.get_or_init(built).as_deref()
 }
 
-/// The folder of jars of `clients/ycsb`, whose own tests have passed; none if there is no Java or no Maven.
+/// The folder of jars of `clients/ycsb`, whose own tests have passed.
 pub(crate) fn ycsb_java() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || {
+    let built = || {
+        if !has("javac", "--version") || !has("mvn", "--version") {
+            return None;
+        }
+        let folder = format!("{CLIENTS}/ycsb");
+        let repository = fetched("maven", "pom.xml", &Path::new(&folder).join("pom.xml"))?.join("repository");
         let target = shelf("ycsb-java");
-        let target_is = format!("-Dtidemark.target={}", target.display());
         let mut maven = Command::new("mvn");
-        maven.args(["-q", "-B", &target_is, "package"]).current_dir(format!("{CLIENTS}/ycsb"));
-        (has("javac", "--version") && has("mvn", "--version")).then(|| {
-            run(&mut maven);
-            target.join("lib")
-        })
+        maven.args(["-q", "-B", "--offline", &format!("-Dmaven.repo.local={}", repository.display())]);
+        maven.arg(format!("-Dtidemark.target={}", target.display())).arg("package");
+        run(maven.current_dir(folder));
+        Some(target.join("lib"))
     };
-    BUILT.get_or_init(build).as_deref()
+    BUILT.get_or_init(built).as_deref()
 }

@@ -190,7 +190,7 @@ fn tells_users_their_carts(name: &str, shop: impl Fn() -> Command, last: &[&str]
 
 #[test]
 fn session_helper_for_redis_py() {
-    let Some(python) = install::or_left_out("redis-py", install::python) else { return };
+    let Some(python) = install::python() else { return };
     let shop = || {
         let mut command = Command::new(&python);
         command.arg(format!("{}/session/python/shop.py", install::CLIENTS));
@@ -208,7 +208,7 @@ fn session_helper_for_redis_py() {
 
 /// Scripts are copied into the folder, since modules are found from where a script lies.
 fn node(library: &str) {
-    let Some(folder) = install::or_left_out(library, install::node_modules) else { return };
+    let Some(folder) = install::node_modules() else { return };
     let here = folder.join(format!("session-{library}-{}", std::process::id()));
     std::fs::create_dir_all(&here).expect("a folder");
     for file in ["tidemark-session.mjs", "shop.mjs"] {

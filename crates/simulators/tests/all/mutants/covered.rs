@@ -78,7 +78,8 @@ fn each_rule_is_switched_off_by_a_test() {
         let rules = with_protocol!(name, P => P::INFO.rules, otherwise &[]);
         let steps = switched_off(&step_tests(name));
         for rule in rules {
-            let played = table.iter().any(|(of, mutants)| of == name && mutants.iter().any(|m| m.rule == *rule));
+            let played =
+                table.iter().any(|(of, mutants)| of == name && mutants.iter().any(|m| m.rule == *rule));
             let played = played || table::SAFE.contains(&(name, *rule));
             assert!(played || steps.contains(rule.name), "nothing is tested without {rule} of {name}");
         }

@@ -338,8 +338,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
 pub(crate) fn pocc() -> (&'static str, Mutants) {
     use tidemark_protocols::pocc::*;
     let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, MOVED_READS_WAIT];
-    let mutants =
-        [each(few(), &rules), each(wider(), &[SLICE_LIFTS_CLOCK]), rare(few(), &[STABLE_SURVIVES])];
+    let mutants = [each(few(), &rules), each(wider(), &[SLICE_LIFTS_CLOCK]), rare(few(), &[STABLE_SURVIVES])];
     (Pocc::INFO.name, mutants.concat())
 }
 

@@ -38,7 +38,15 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         SHOWN_SURVIVES,
         ANSWERS_WHEN_SHOWN,
     ];
-    let late = [GET_FENCES, PUT_TAKES_FENCE, CAUSES_NEED_L, VERSIONS_NEED_L, UPTO_IS_ANNOUNCED, WRITTEN_TOGETHER, GET_NEEDS_L];
+    let late = [
+        GET_FENCES,
+        PUT_TAKES_FENCE,
+        CAUSES_NEED_L,
+        VERSIONS_NEED_L,
+        UPTO_IS_ANNOUNCED,
+        WRITTEN_TOGETHER,
+        GET_NEEDS_L,
+    ];
     let looking = [
         SNAPSHOTS_ARE_PINNED,
         HOLDS_SNAPSHOTS,
@@ -57,16 +65,10 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         // Interactive transactions, updates that look before they write, and both at once.
         each(interactive(), &looking),
         rare(interactive(), &[LOOKS_LIFT, WHO_YIELDS_IS_REFUSED]),
-        rare(
-            Options { typed: 60, ..interactive() },
-            &[TRANSACTIONS_STAND_APART, SAFE_FENCE_COVERS_L],
-        ),
+        rare(Options { typed: 60, ..interactive() }, &[TRANSACTIONS_STAND_APART, SAFE_FENCE_COVERS_L]),
         rare(Options { partitions: 3, ..interactive() }, &[PINNED_STAY]),
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
-        rare(
-            Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
-            &[ABSORBS],
-        ),
+        rare(Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() }, &[ABSORBS]),
     ];
     (Tidemark::INFO.name, [mutants.concat(), of_bases(), of_losses()].concat())
 }
