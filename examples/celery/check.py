@@ -11,7 +11,7 @@ os.environ["TIDEMARK"] = f"{sys.argv[1]}:{sys.argv[2]}"
 from celery import chain, chord, group  # noqa: E402
 from tasks import app, charge, die_once, price, refund, total  # noqa: E402
 
-PATIENCE = 60
+PATIENCE = 120
 
 
 def until(what, look):

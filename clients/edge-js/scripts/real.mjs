@@ -8,5 +8,5 @@ if (!binary || !existsSync(binary)) {
   process.exit(1);
 }
 const tests = process.argv.slice(2).map((name) => (name.startsWith("-") ? name : `build/test/${name}.test.js`));
-const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-timeout=900000", ...tests], { stdio: "inherit", timeout: 1_200_000, killSignal: "SIGKILL" });
+const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-timeout=900000", ...tests], { stdio: "inherit" });
 process.exit(status ?? 1);

@@ -7,6 +7,7 @@ import test, { type TestContext, after, before } from "node:test";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
 import { chromiumPath } from "../../../clients/edge-js/test/browser/chromium.js";
 import { Cluster } from "../../../clients/edge-js/test/real/cluster.js";
+import { until } from "../../../clients/edge-js/test/until.js";
 import type { Board, Model } from "../src/board.js";
 // @ts-expect-error: plain JavaScript
 import { serve } from "../serve.mjs";
@@ -79,11 +80,10 @@ const plain = (page: Page) =>
 async function converge(pages: readonly Page[]): Promise<void> {
   for (const page of pages) await page.waitForFunction(() => window.db.status.phase === "live" && window.db.status.pending === 0);
   let all: string[] = [];
-  for (const end = Date.now() + 90_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+  await until(async () => {
     all = await Promise.all(pages.map(plain));
-    if (all.every((one) => one === all[0])) return;
-  }
-  assert.deepEqual(all, all.map(() => all[0]));
+    return all.every((one) => one === all[0]);
+  }, "all windows show the same", () => all.join("\n"));
 }
 
 async function noOrphans(pages: readonly Page[]): Promise<void> {

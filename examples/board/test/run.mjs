@@ -9,5 +9,5 @@ if (!binary || !existsSync(binary)) {
   process.exit(1);
 }
 await build({ entryPoints: ["test/board.test.ts"], bundle: true, format: "esm", platform: "node", target: "node20", external: ["playwright-core", "*/serve.mjs"], outfile: "build/board.test.js", sourcemap: true });
-const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-timeout=900000", ...process.argv.slice(2), "build/board.test.js"], { stdio: "inherit", timeout: 1_200_000, killSignal: "SIGKILL" });
+const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-timeout=900000", ...process.argv.slice(2), "build/board.test.js"], { stdio: "inherit" });
 process.exit(status ?? 1);

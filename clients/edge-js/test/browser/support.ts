@@ -48,7 +48,7 @@ export class Stage {
       await ended;
     });
     const told = join(dir, "DevToolsActivePort");
-    await until(() => existsSync(told) && readFileSync(told, "utf8").includes("\n"), "a browser", 20_000);
+    await until(() => existsSync(told) && readFileSync(told, "utf8").includes("\n"), "a browser");
     const [port, path] = readFileSync(told, "utf8").split("\n");
     const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${port}${path}`, { noDefaults: true });
     return browser.contexts()[0];
@@ -135,9 +135,11 @@ export class Scene {
     const all = () => Promise.all(clients.map((redis) => Promise.all([redis.call("GET", `${run.prefix}likes`), redis.call("SMEMBERS", `${run.prefix}tokens`), ...[...REGISTERS, "left", "right"].map((name) => redis.call("GET", run.prefix + name))])));
     let found = await all();
     const words = () => found.map(([likes, tokens, ...rest]) => JSON.stringify([likes, [...(tokens as string[])].sort(), rest]));
-    for (const end = Date.now() + 120_000; Date.now() < end && new Set(words()).size > 1; found = await all()) await sleep(50);
+    await until(async () => {
+      found = await all();
+      return new Set(words()).size === 1;
+    }, "all regions have the same", () => words().join("\n"));
     for (const redis of clients) redis.close();
-    assert.equal(new Set(words()).size, 1, `regions differ: ${words().join("\n")}`);
     const [likes, members, ...values] = found[0];
     const tokens = new Set(members as string[]);
     assert.deepEqual([...run.stored].filter((token) => !tokens.has(token)), [], "stored, and lost");

@@ -32,7 +32,7 @@ export class Cluster {
 
   static async start({ regions = 3, password, params = [] }: { regions?: number; password?: string; params?: string[] } = {}): Promise<Cluster> {
     const cluster = new Cluster(regions, await freePorts(regions), password, params);
-    await until(() => cluster.#output.includes("\nready"), "ready", 60_000, () => cluster.#output);
+    await until(() => cluster.#output.includes("\nready"), "ready", () => cluster.#output);
     return cluster;
   }
 
