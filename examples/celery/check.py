@@ -64,7 +64,7 @@ def a_worker_dies():
 
 
 def control():
-    replies = app.control.inspect(timeout=5).ping()
+    replies = until("the worker answers", lambda: app.control.inspect(timeout=5).ping())
     assert [list(reply.values()) for reply in replies.values()] == [["pong"]], replies
     with app.connection_for_read() as connection:
         # What waits is counted, and is gone when the queue is purged.
