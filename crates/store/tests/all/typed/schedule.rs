@@ -1,8 +1,8 @@
 //! The events of a schedule, in which order; and how it ends: everything arrives, and nothing is left but what readers see.
 
-use crate::server::{KEY, hlc};
-use crate::spec::{Set, Shown};
-use crate::world::{Slip, World};
+use super::server::{KEY, hlc};
+use super::spec::{Set, Shown};
+use super::world::{Slip, World};
 
 /// Plays one schedule.
 ///

@@ -1,5 +1,5 @@
 //! What an append costs. Not a test of anything: run it with
-//! `cargo test --release -p tidemark-store --test log_throughput -- --ignored --nocapture`.
+//! `cargo test --release -p tidemark-store --test all log_throughput -- --ignored --nocapture`.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -3,11 +3,11 @@
 //! Partition 0 holds one key of a data type; partition 1 only makes dependencies. Every answer of every view at every region is
 //! compared with the oracle's.
 
-use crate::REGIONS;
-use crate::commands::{Cmd, Family};
-use crate::own::{Given, Own};
-use crate::server::{KEY, Message, Meta, Server, Times, absorb, hlc, millis};
-use crate::spec::{Act, Done, Set, Shown, fold};
+use super::REGIONS;
+use super::commands::{Cmd, Family};
+use super::own::{Given, Own};
+use super::server::{KEY, Message, Meta, Server, Times, absorb, hlc, millis};
+use super::spec::{Act, Done, Set, Shown, fold};
 use tidemark_core::{DcId, Stamp, Write};
 use tidemark_crdt::Kind;
 use tidemark_crdt::effect::{Bound, Datum};

@@ -1,6 +1,6 @@
 //! One server of a region, as tidemark's are: stable vectors told late, snapshots held open, and on partition 0 the real store.
 
-use crate::REGIONS;
+use super::REGIONS;
 use std::collections::VecDeque;
 use tidemark_core::{DcId, Hlc, Regions, Stamp};
 use tidemark_store::chains::Frozen;

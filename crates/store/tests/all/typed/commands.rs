@@ -1,7 +1,7 @@
 //! The commands of the schedules: how each is chosen, given to the implementation, and said to the oracle.
 
-use crate::own::Own;
-use crate::spec::{Act, Shown, number};
+use super::own::Own;
+use super::spec::{Act, Shown, number};
 use bytes::Bytes;
 use tidemark_core::{Command, Reply, Verb};
 use tidemark_crdt::draft::Draft;

@@ -1,30 +1,29 @@
 //! What the tests of the log share: a small log whose payloads say what they should be.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 use std::sync::Arc;
 
 use tidemark_store::disk::{Disk, SimDisk};
 use tidemark_store::log::{Log, LogConfig, LogResult, Position, RecoveryReport};
 
-pub const SEGMENT: u64 = 1024;
+pub(crate) const SEGMENT: u64 = 1024;
 
-pub fn config() -> LogConfig {
+pub(crate) fn config() -> LogConfig {
     LogConfig { segment_bytes: SEGMENT, ..LogConfig::new(0xFEED) }
 }
 
-pub fn open(disk: &SimDisk) -> LogResult<(Log, RecoveryReport)> {
+pub(crate) fn open(disk: &SimDisk) -> LogResult<(Log, RecoveryReport)> {
     Log::open(Arc::new(disk.process()), config())
 }
 
-pub fn append(log: &mut Log, seq: u64, bytes: usize) -> LogResult<Position> {
+pub(crate) fn append(log: &mut Log, seq: u64, bytes: usize) -> LogResult<Position> {
     log.append(1, 2, seq, |buffer| buffer.extend((0..bytes).map(|i| (i as u64 * 31 + seq) as u8)))
 }
 
-pub fn sequences(log: &Log) -> Vec<u64> {
+pub(crate) fn sequences(log: &Log) -> Vec<u64> {
     sequences_from(log, Position::START)
 }
 
-pub fn sequences_from(log: &Log, from: Position) -> Vec<u64> {
+pub(crate) fn sequences_from(log: &Log, from: Position) -> Vec<u64> {
     let mut cursor = log.cursor(from).unwrap();
     let mut found = Vec::new();
     while let Some(frame) = log.read(&mut cursor).unwrap() {
@@ -37,7 +36,7 @@ pub fn sequences_from(log: &Log, from: Position) -> Vec<u64> {
 }
 
 /// Copies all files of a disk, cutting or changing one of them.
-pub fn copy(from: &SimDisk, change: impl Fn(&str, &mut Vec<u8>)) -> SimDisk {
+pub(crate) fn copy(from: &SimDisk, change: impl Fn(&str, &mut Vec<u8>)) -> SimDisk {
     let to = SimDisk::new();
     for name in from.list().unwrap() {
         let file = from.open(&name).unwrap();

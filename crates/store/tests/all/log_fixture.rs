@@ -102,7 +102,7 @@ fn the_same_bytes_are_written_today() {
 }
 
 /// Writes the fixture. Only if you understand why the bytes changed, and never for a format that was released:
-/// `cargo test -p tidemark-store --test log_fixture -- --ignored`.
+/// `cargo test -p tidemark-store --test all write_the_fixture -- --ignored`.
 #[test]
 #[ignore = "writes the fixture"]
 fn write_the_fixture() {

@@ -1,8 +1,8 @@
 //! Servers tell each other how far they are, collect, and show their readers something.
 
-use crate::server::{KEY, Message, Meta, Snapshot};
-use crate::spec::Shown;
-use crate::world::{Checked, Slip, World, fresh, in_snapshot, registers};
+use super::server::{KEY, Message, Meta, Snapshot};
+use super::spec::Shown;
+use super::world::{Checked, Slip, World, fresh, in_snapshot, registers};
 use tidemark_core::Stamp;
 use tidemark_store::Version;
 

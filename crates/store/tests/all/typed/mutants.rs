@@ -1,7 +1,7 @@
 //! The oracle convicts whatever breaks a rule: how many schedules that may take at most is said of each.
 
-use crate::schedule::play;
-use crate::world::Slip;
+use super::schedule::play;
+use super::world::Slip;
 use tidemark_core::{Rule, without};
 use tidemark_crdt::rule::*;
 

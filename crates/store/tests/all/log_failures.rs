@@ -5,9 +5,7 @@ use std::sync::Arc;
 use tidemark_store::disk::{Fault, SimDisk};
 use tidemark_store::log::{Log, LogConfig, LogError, Position};
 
-mod log_support;
-
-use log_support::{SEGMENT, append, config, open, sequences, sequences_from};
+use crate::log_support::{SEGMENT, append, config, open, sequences, sequences_from};
 
 #[test]
 fn a_full_disk_is_found_before_anything_is_appended_and_the_log_goes_on() {

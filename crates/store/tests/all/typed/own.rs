@@ -1,7 +1,7 @@
 //! Documents and bounded counters: commands that Redis does not have, for the implementation and for the oracle.
 
-use crate::commands::Family;
-use crate::spec::{Act, Shown};
+use super::commands::Family;
+use super::spec::{Act, Shown};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use tidemark_core::{Command, DcId, Reply, Stamp, Verb};

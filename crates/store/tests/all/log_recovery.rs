@@ -6,9 +6,7 @@ use std::sync::Arc;
 use tidemark_store::disk::{Disk, SimDisk};
 use tidemark_store::log::{Log, LogConfig, LogError, Position};
 
-mod log_support;
-
-use log_support::{SEGMENT, append, config, copy, open, sequences};
+use crate::log_support::{SEGMENT, append, config, copy, open, sequences};
 
 /// Three batches of two records, the first two of which a commit frame calls durable. Returns where the batches end.
 fn three_batches(disk: &SimDisk) -> [usize; 3] {
