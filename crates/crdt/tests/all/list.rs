@@ -3,6 +3,6 @@
 mod commands;
 mod convergence;
 mod differential;
-mod harness;
 mod merges;
 mod positions;
+mod region;

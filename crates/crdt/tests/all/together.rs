@@ -1,9 +1,7 @@
 //! Commands of one kind on one key that stand together answer and do what they would one by one.
 
-mod harness;
-
+use crate::harness::{Desk, show, words};
 use bytes::Bytes;
-use harness::{Desk, show, words};
 use tidemark_core::{Command, DcId, Hlc, Key, Reply, Stamp, Verb};
 use tidemark_crdt::{Effect, Moment, Prepared, State, evaluate, evaluate_many};
 

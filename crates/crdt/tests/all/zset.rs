@@ -1,9 +1,7 @@
 //! Commands of sorted sets, against what Redis replies.
 
-mod harness;
-
+use crate::harness::{self, Desk, compare, show, transcript};
 use bytes::Bytes;
-use harness::{Desk, compare, show, transcript};
 use std::collections::BTreeSet;
 use tidemark_core::{Command, DcId, Hlc, Key, Stamp, Verb};
 use tidemark_crdt::{Effect, Moment, State, evaluate, evaluate_many};

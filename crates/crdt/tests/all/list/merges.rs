@@ -1,6 +1,6 @@
 //! Two regions execute a command each, without having seen the other's.
 
-use crate::harness::Region;
+use super::region::Region;
 
 /// The outcome of `ours` and `theirs` behind `base`: if `ours` has the earlier stamp, and if `theirs` has. The order in which the
 /// effects arrive must make no difference, nor must settling.

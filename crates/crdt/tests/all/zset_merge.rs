@@ -1,8 +1,6 @@
 //! Concurrent commands on a sorted set: the rows Z1 to Z6 of the table in docs/types.md.
 
-mod harness;
-
-use harness::{Desk, Version, show};
+use crate::harness::{Desk, Version, show};
 
 /// When the concurrent commands run, in microseconds after the beginning.
 const EARLIER: u64 = 100_000;

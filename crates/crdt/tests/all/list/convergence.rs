@@ -1,7 +1,7 @@
 //! Three regions execute random commands, which are delivered behind their causes in any order.
 
-use crate::differential::{any_command, reference};
-use crate::harness::Region;
+use super::differential::{any_command, reference};
+use super::region::Region;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidemark_core::{Hlc, Stamp};
 use tidemark_crdt::Effect;

@@ -1,8 +1,6 @@
 //! Commands of places, against what Redis replies.
 
-mod harness;
-
-use harness::{Desk, compare, show, transcript};
+use crate::harness::{Desk, compare, show, transcript};
 use std::collections::BTreeSet;
 
 #[test]

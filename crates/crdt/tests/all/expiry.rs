@@ -1,8 +1,6 @@
 //! Options of SET and GETEX, deadlines at the ends of what a number holds, and OBJECT answer as those of Redis 7.0.15.
 
-mod harness;
-
-use harness::{Desk, transcript};
+use crate::harness::{Desk, transcript};
 use tidemark_core::Reply;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Random schedules of three regions, against the naive meaning.
 
-use crate::naive::{Operation, value};
+use super::naive::{Operation, value};
 use crate::typed::{command, words};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;

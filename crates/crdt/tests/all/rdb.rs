@@ -1,12 +1,10 @@
 //! DUMP and RESTORE exchange values with Redis 7.0.15: recorded payloads are restored here, and with `TIDEMARK_REDIS=address` a
 //! real server restores what is dumped here.
 
-mod typed;
-
+use crate::typed::{self, Region, words};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use typed::{Region, words};
 
 /// A value: the commands that make it, its encoding in Redis, and its payload there.
 struct Case {
@@ -17,7 +15,7 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
-    for line in include_str!("transcripts/rdb.txt").lines() {
+    for line in include_str!("../transcripts/rdb.txt").lines() {
         let (kind, rest) = line.split_once(' ').expect("a line has two parts");
         match kind {
             "case" => cases.push(Case { encoding: rest, commands: Vec::new(), payload: Vec::new() }),

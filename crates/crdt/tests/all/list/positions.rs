@@ -1,6 +1,6 @@
 //! What clients at the edge do: they give elements their positions themselves.
 
-use crate::harness::Region;
+use super::region::Region;
 use bytes::Bytes;
 use tidemark_core::Verb;
 use tidemark_crdt::position::Hand;

@@ -1,6 +1,6 @@
 //! Each command with its options and errors. The answers are those of redis-server 7.0.15.
 
-use crate::harness::play;
+use super::region::play;
 
 #[test]
 fn pushes_answer_the_length() {

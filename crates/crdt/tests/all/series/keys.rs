@@ -1,6 +1,6 @@
 //! A few keys, on which commands are carried out one by one or as a series.
 
-use crate::commands::Line;
+use super::commands::Line;
 use std::collections::BTreeMap;
 use tidemark_core::{Hlc, Key, Reply, Stamp};
 use tidemark_crdt::state::Element;

@@ -1,8 +1,5 @@
 //! Runs commands on keys of one region, and shows replies as text; [`redis`] asks a real server the same.
 
-// Each test uses a part of it.
-#![allow(dead_code)]
-
 pub(crate) mod redis;
 
 use bytes::Bytes;

@@ -1,17 +1,15 @@
 //! Consumer groups of streams answer as those of Redis 7.0.15, and merge: rows X4 and X5 of docs/types.md, and random commands of three regions.
 
-mod typed;
-
+use crate::typed::{Region, command, render, words};
 use tidemark_core::{DcId, Hlc, Stamp};
 use tidemark_crdt::{Effect, Moment, State, evaluate};
-use typed::{Region, command, render, words};
 
 type Version = (Stamp, Effect);
 
 /// XREAD and XREADGROUP stand there as the gateway passes them on.
 #[test]
 fn commands_of_groups_answer_as_redis_does() {
-    Region::replay(include_str!("transcripts/stream_groups.txt"));
+    Region::replay(include_str!("../transcripts/stream_groups.txt"));
 }
 
 /// A region among others.

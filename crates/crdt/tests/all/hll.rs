@@ -1,22 +1,20 @@
 //! HyperLogLogs are those of Redis 7.0.15, byte for byte.
 
-mod typed;
-
+use crate::typed::{Region, moment};
 use bytes::Bytes;
 use std::borrow::Cow;
 use tidemark_core::{Command, DcId, Hlc, Reply, Stamp, Verb};
 use tidemark_crdt::draft::Draft;
 use tidemark_crdt::{Effect, State, hll};
-use typed::{Region, moment};
 
 #[test]
 fn commands_and_errors_of_sketches_are_those_of_redis() {
-    Region::replay(include_str!("transcripts/hll.txt"));
+    Region::replay(include_str!("../transcripts/hll.txt"));
 }
 
 #[test]
 fn random_additions_give_the_bytes_of_redis() {
-    Region::replay(include_str!("transcripts/hll_random.txt"));
+    Region::replay(include_str!("../transcripts/hll_random.txt"));
 }
 
 /// FNV-1a, 64 bits.

@@ -1,19 +1,17 @@
 //! Streams answer as those of Redis 7.0.15, and merge (rows X1 to X3 of docs/types.md). Consumer groups: `stream_groups.rs`.
 
-mod typed;
-
+use crate::typed::{Region, command, render, words};
 use tidemark_core::{DcId, Hlc, Stamp};
 use tidemark_crdt::{Effect, Moment, State, evaluate};
-use typed::{Region, command, render, words};
 
 #[test]
 fn commands_and_errors_of_streams_are_those_of_redis() {
-    Region::replay(include_str!("transcripts/stream.txt"));
+    Region::replay(include_str!("../transcripts/stream.txt"));
 }
 
 #[test]
 fn random_commands_on_streams_answer_as_redis_does() {
-    Region::replay(include_str!("transcripts/stream_random.txt"));
+    Region::replay(include_str!("../transcripts/stream_random.txt"));
 }
 
 /// How many of 1,010 small entries Redis removes.

@@ -1,26 +1,24 @@
 //! Bitmaps answer as Redis 7.0.15 does.
 
-mod typed;
-
+use crate::typed::Region;
 use bytes::Bytes;
 use tidemark_core::{Command, DcId, Hlc, Key, Reply, Stamp, Verb};
 use tidemark_crdt::bitmap::combine;
 use tidemark_crdt::{Effect, Moment, State, evaluate, evaluate_many};
-use typed::Region;
 
 #[test]
 fn commands_and_errors_of_bitmaps_are_those_of_redis() {
-    Region::replay(include_str!("transcripts/bitmap.txt"));
+    Region::replay(include_str!("../transcripts/bitmap.txt"));
 }
 
 #[test]
 fn random_commands_on_bitmaps_answer_as_redis_does() {
-    Region::replay(include_str!("transcripts/bitmap_random.txt"));
+    Region::replay(include_str!("../transcripts/bitmap_random.txt"));
 }
 
 #[test]
 fn random_bit_fields_answer_as_redis_does() {
-    Region::replay(include_str!("transcripts/bitfield_random.txt"));
+    Region::replay(include_str!("../transcripts/bitfield_random.txt"));
 }
 
 #[test]

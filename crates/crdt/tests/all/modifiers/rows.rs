@@ -129,12 +129,12 @@ fn kinds_of_changes_meet() {
 
 #[test]
 fn one_region_answers_as_redis_does() {
-    crate::typed::Region::replay(include_str!("../transcripts/strings_random.txt"));
+    crate::typed::Region::replay(include_str!("../../transcripts/strings_random.txt"));
 }
 
 /// Sums are rounded as in redis-server, also when they are added up from what is settled.
 #[test]
 fn fractions_reply_as_redis() {
     // But for the very last reply: numbers of 80 bits go on to 1.1e4932.
-    crate::typed::Region::replay(include_str!("../transcripts/floats_random.txt"));
+    crate::typed::Region::replay(include_str!("../../transcripts/floats_random.txt"));
 }

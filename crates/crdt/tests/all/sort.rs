@@ -1,9 +1,7 @@
 //! SORT where its key lives.
 
-mod harness;
-
+use crate::harness::{self, transcript};
 use bytes::Bytes;
-use harness::transcript;
 use tidemark_core::{Command, DcId, Hlc, Key, Reply, Stamp, Verb};
 use tidemark_crdt::{Effect, Moment, State, evaluate, evaluate_many};
 

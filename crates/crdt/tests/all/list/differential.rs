@@ -1,6 +1,6 @@
 //! Random commands against a vector, which is also what the other tests compare with.
 
-use crate::harness::Region;
+use super::region::Region;
 
 /// Executes a command on a vector. REQUIRES: it is one of those that are drawn here.
 pub(crate) fn reference(list: &mut Vec<String>, command: &str) -> String {

@@ -1,9 +1,7 @@
 //! Bounded counters: what each command answers, what becomes of counters that regions change at once, and the bound in every
 //! view of random schedules.
 
-mod harness;
-
-use harness::{Desk, Version, show};
+use crate::harness::{Desk, Version, show};
 use tidemark_core::{Reply, without};
 use tidemark_crdt::rule::{GIVEN_RIGHTS_GO, OWN_RIGHTS_LIMIT};
 

@@ -1,9 +1,7 @@
 //! Documents: what READ gives, what its tokens cover, and what COMPACT takes.
 
-mod harness;
-
+use crate::harness::{Desk, Version, show};
 use bytes::Bytes;
-use harness::{Desk, Version, show};
 use tidemark_core::Reply;
 
 /// What READ answers: the token, and the updates.

@@ -1,5 +1,4 @@
 //! Keys of one region, commands as text, and transcripts of what Redis answered.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use bytes::Bytes;
 use std::collections::HashMap;
