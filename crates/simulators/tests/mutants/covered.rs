@@ -110,8 +110,9 @@ fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
 fn each_rule_of_edge_clients_is_switched_off_by_a_test() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = |file: &str| read_to_string(crates.join(file)).expect("a test's source");
-    let tests = ["simulators/tests/edge.rs", "edge/tests/client/rules.rs", "edge/tests/gateway/rules.rs"];
-    let (named, model) = (tests.map(text).concat(), text("edge/tests/model.rs"));
+    let tests =
+        ["simulators/tests/edge.rs", "edge/tests/all/client/rules.rs", "edge/tests/all/gateway/rules.rs"];
+    let (named, model) = (tests.map(text).concat(), text("edge/tests/all/model.rs"));
     let elsewhere = model.split_once("let elsewhere = [").and_then(|(_, rest)| rest.split_once(']'));
     let (elsewhere, _) = elsewhere.expect("what the model leaves to others");
     for rule in EDGE_RULES {

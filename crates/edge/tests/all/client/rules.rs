@@ -1,7 +1,7 @@
 //! Rules whose lack shows in few schedules, or none.
 
-use super::support::script::{base, string};
 use super::{NONE, opened};
+use crate::support::script::{base, string};
 use tidemark_core::rule::without;
 use tidemark_edge::client::Event;
 use tidemark_edge::frames::{OperationKind, ToClient, Value};

@@ -1,16 +1,13 @@
 //! Golden transcripts of the client: events and effects as lines, for clients in other languages to be run against. With
 //! `UPDATE_GOLDEN=1` they are written anew; do that only if you understand why they differ.
 
-#[path = "transcripts/places.rs"]
 mod places;
-#[path = "transcripts/retime.rs"]
 mod retime;
-mod support;
 
+use crate::support::golden;
+use crate::support::script::{NOON_US, Script, base, set, string};
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use support::golden;
-use support::script::{NOON_US, Script, base, set, string};
 use tidemark_edge::client::Event;
 use tidemark_edge::frames::*;
 

@@ -1,7 +1,7 @@
 //! Rule 12: new times.
 
-use super::support::script::{NOON_US, base, set, string};
 use super::{NONE, opened};
+use crate::support::script::{NOON_US, base, set, string};
 use tidemark_edge::client::Status;
 use tidemark_edge::frames::*;
 

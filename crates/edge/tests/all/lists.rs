@@ -1,14 +1,13 @@
 //! Lists: clients give elements their positions, which other clients compute the same way.
 
-mod support;
-
+use crate::support::golden;
+use crate::support::json::{hex, number};
+use crate::support::script::{NOON_US, Script, base, string};
 use bytes::Bytes;
 use fastrand::Rng;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use support::json::{hex, number};
-use support::script::{NOON_US, Script, base, string};
 use tidemark_edge::client::{Client, Config, NoElement, Timing};
 use tidemark_edge::durable::Durable;
 use tidemark_edge::frames::*;
@@ -46,7 +45,7 @@ fn positions_are_those_of_the_fixture() {
             all.remove(rng.usize(..all.len()));
         }
     }
-    support::golden("positions.jsonl", &text);
+    golden("positions.jsonl", &text);
 }
 
 fn list(elements: &[(&[u8], &str)]) -> Value {

@@ -1,7 +1,7 @@
 //! Transactions that get later times.
 
-use super::support::script::{NOON_US, Script, base, set};
 use super::{NONE, keep};
+use crate::support::script::{NOON_US, Script, base, set};
 use bytes::Bytes;
 use tidemark_edge::client::Effect;
 use tidemark_edge::frames::*;

@@ -1,8 +1,6 @@
 //! The gateway, step by step: whom it tells of a new base, and what of answers to transactions.
 
-#[path = "gateway/isolation.rs"]
 mod isolation;
-#[path = "gateway/rules.rs"]
 mod rules;
 
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! Isolated regions, and the way back to the first endpoint.
 
-use super::support::script::{Script, base, set, string};
 use super::{NONE, keep};
+use crate::support::script::{Script, base, set, string};
 use tidemark_edge::frames::*;
 
 #[test]

@@ -1,10 +1,8 @@
 //! A client that keeps values on its disk: its next process reads them before there is a connection, and they are always of the base.
 
-mod support;
-
+use crate::support::script::{Script, base, set, string};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
-use support::script::{Script, base, set, string};
 use tidemark_edge::client::*;
 use tidemark_edge::durable::Row;
 use tidemark_edge::frames::*;

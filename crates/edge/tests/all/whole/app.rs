@@ -1,6 +1,6 @@
 //! An application on top of a client, with its disk and its connection, and what has to be true of what it sees.
 
-use crate::whole::region::Regions;
+use super::region::Regions;
 use bytes::Bytes;
 use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};

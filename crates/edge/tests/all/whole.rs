@@ -5,18 +5,16 @@
 //! transactions on top, and as many regions have it as the client asks for: pairs that are written together are equal, and what a
 //! transaction had seen is there. In the end all is there, once.
 
-mod whole {
-    pub(crate) mod app;
-    pub(crate) mod region;
-}
+mod app;
+mod region;
 
+use app::{App, CLIENTS};
 use fastrand::Rng;
+use region::{RETAIN_US, Regions};
 use tidemark_contract::core::{DcId, Outcome, ServerId};
 use tidemark_contract::lab::server;
 use tidemark_edge::frames::Base;
 use tidemark_protocols::tidemark::Timer;
-use whole::app::{App, CLIENTS};
-use whole::region::{RETAIN_US, Regions};
 
 struct World {
     rng: Rng,

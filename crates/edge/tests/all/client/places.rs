@@ -1,7 +1,7 @@
 //! Rules 16 and 17: which region a client is at.
 
-use super::support::script::{Script, base};
 use super::{NONE, opened};
+use crate::support::script::{Script, base};
 use tidemark_edge::client::Status;
 use tidemark_edge::frames::*;
 

@@ -1,13 +1,10 @@
 //! Frames: round trips over drawn connections, malformed bytes, and the fixture that clients in other languages read, too.
 
-mod support;
-
-#[path = "frames/fixture.rs"]
 mod fixture;
 
+use crate::support::draw;
 use bytes::Bytes;
 use fastrand::Rng;
-use support::draw;
 use tidemark_edge::frames::*;
 
 const CONNECTIONS: u64 = 400;

@@ -1,6 +1,6 @@
 //! A gateway as the specification says, for one connection.
 
-use crate::world::{Verdict, World};
+use super::world::{Verdict, World};
 use bytes::Bytes;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ impl Session {
             head: head.map_or(0, |head| head.body.k),
             check: head.map_or([0; 8], |head| head.chain.check()),
             period_ms: 20,
-            retain_ms: crate::world::RETAIN_US / 1000,
+            retain_ms: super::world::RETAIN_US / 1000,
             covered,
             name: Bytes::from_static(b"model"),
         })

@@ -1,15 +1,11 @@
 //! The client, rule by rule: a test of each, named after it.
 
-#[path = "client/places.rs"]
 mod places;
-#[path = "client/retime.rs"]
 mod retime;
-#[path = "client/rules.rs"]
 mod rules;
-mod support;
 
+use crate::support::script::{NOON_US, Script, TIMING, base, set, string};
 use bytes::Bytes;
-use support::script::{NOON_US, Script, TIMING, base, set, string};
 use tidemark_edge::client::*;
 use tidemark_edge::durable::Row;
 use tidemark_edge::frames::*;

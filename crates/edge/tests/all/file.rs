@@ -1,11 +1,9 @@
 //! The file of a client: what a crash leaves at every byte of it, damage, locks, and writing it anew.
 
-mod support;
-
+use crate::support::draw;
 use bytes::Bytes;
 use fastrand::Rng;
 use std::io::ErrorKind;
-use support::draw;
 use tidemark_edge::durable::{Durable, DurableBase, Row};
 use tidemark_edge::file::{ClientFile, MAGIC, REWRITE_AFTER};
 use tidemark_edge::frames::{Chain, Secret};

@@ -2,15 +2,9 @@
 //! crashes, lost regions, full disks and restored ones. First safety under faults; then everything heals, and all has to be
 //! everywhere. Each rule that the client keeps is switched off once, and then the same schedules have to find a violation.
 
-mod support;
-
-#[path = "model/expected.rs"]
 mod expected;
-#[path = "model/gateway.rs"]
 mod gateway;
-#[path = "model/host.rs"]
 mod host;
-#[path = "model/world.rs"]
 mod world;
 
 use bytes::Bytes;

@@ -1,5 +1,4 @@
 //! What several tests share.
-#![allow(dead_code)] // each test uses a part
 
 pub(crate) mod draw;
 pub(crate) mod json;

@@ -1,7 +1,7 @@
 //! A client with its disk and its connection, and what has to be true of it.
 
-use crate::gateway::Session;
-use crate::world::World;
+use super::gateway::Session;
+use super::world::World;
 use bytes::Bytes;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -289,7 +289,7 @@ impl Host {
             if let Some(value) = self.client.read(key.as_bytes()) {
                 let names = || set.iter().map(|index| world.name(*index)).collect::<Vec<_>>();
                 let at_base = world.value(&set, &Bytes::from_static(key.as_bytes()));
-                let fine = crate::expected::agrees(key, &at_base, &own, &value);
+                let fine = super::expected::agrees(key, &at_base, &own, &value);
                 assert!(
                     fine,
                     "client {number}: {key} is {value:?}; {at_base:?} of {:?} and {own:?}",
@@ -323,7 +323,7 @@ pub(crate) fn unique_of(body: &Body) -> Bytes {
 
 fn config(rng: &mut Rng) -> Config {
     Config {
-        endpoints: crate::world::REGIONS,
+        endpoints: super::world::REGIONS,
         seed: rng.u64(..),
         token: Bytes::new(),
         lowers: false,
