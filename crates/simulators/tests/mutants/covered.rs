@@ -63,7 +63,7 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
-    let groups = tests.join("../../../sim/tests/groups.rs");
+    let groups = tests.join("../../../sim/tests/all/groups.rs");
     let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));
     let mut found = vec![tests.join(format!("{module}.rs")), groups];
     found.extend(components);
@@ -88,7 +88,7 @@ fn each_rule_is_switched_off_by_a_test() {
 #[test]
 fn each_rule_of_groups_is_switched_off_by_a_test() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut tests = vec![crates.join("sim/tests/groups.rs")];
+    let mut tests = vec![crates.join("sim/tests/all/groups.rs")];
     files(&crates.join("group/tests"), &mut tests);
     let names = switched_off(&tests);
     for rule in GROUP_RULES {
@@ -98,7 +98,7 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
 
 #[test]
 fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
-    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/nodes.rs");
+    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/all/nodes.rs");
     let names = switched_off(&[nodes]);
     for rule in HOST_RULES.iter().chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
