@@ -1,8 +1,6 @@
 //! The engine as a whole: a runner that computes, results on disk, statements, figures.
 
-mod common;
-
-use common::{Toy, experiment, options, rows_of, run_toy};
+use crate::common::{self, Toy, experiment, options, rows_of, run_toy};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,8 +1,6 @@
 //! Publishing results, and the document that is made of them.
 
-mod common;
-
-use common::{experiment, run_toy};
+use crate::common::{self, experiment, run_toy};
 use std::path::Path;
 use tidemark_experiments::{Verdict, document, library, publish, published, results_of_the_library};
 

@@ -2,9 +2,7 @@
 //!
 //! With `TIDEMARK_GALLERY=DIR` they are also written there, to be looked at.
 
-mod common;
-
-use common::{options, rows_of};
+use crate::common::{options, rows_of};
 use roxmltree::Document;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,4 @@
 //! An experiment whose results are computed, and running it.
-#![allow(dead_code)] // Each test file uses some of it.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};

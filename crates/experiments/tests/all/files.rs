@@ -1,8 +1,6 @@
 //! Files that are wrong: each error names the file and the field.
 
-mod common;
-
-use common::{Toy, text};
+use crate::common::{self, Toy, text};
 use std::collections::BTreeMap;
 use tidemark_experiments::{Lines, Runner, Runners, Store, load, parse, run};
 

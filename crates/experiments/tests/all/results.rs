@@ -1,8 +1,6 @@
 //! The results database: real files, several writers, and queries that only read.
 
-mod common;
-
-use common::{rows_of, run_toy};
+use crate::common::{rows_of, run_toy};
 use serde_json::json;
 use std::path::Path;
 use tidemark_experiments::{NewRun, Reader, Row, Store};
@@ -169,7 +167,7 @@ fn several_processes_write_one_new_file_at_once_while_it_is_read() {
     let path = folder.path().join("results.sqlite");
     let start = || {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "writer"]).env("TIDEMARK_TEST_WRITER", &path).spawn().unwrap()
+        command.args(["--exact", "results::writer"]).env("TIDEMARK_TEST_WRITER", &path).spawn().unwrap()
     };
     let mut writers: Vec<_> = (0..4).map(|_| start()).collect();
     write_some(&path, 0);
