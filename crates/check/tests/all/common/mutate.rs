@@ -6,7 +6,7 @@ use tidemark_core::history::{Action, Event, Fate, History, ReadKind};
 use tidemark_core::{DcId, Found, Guarantees, Hlc, Key, Stamp};
 
 /// What an event returned or observed, if it was answered.
-pub fn reads_of(event: &Event) -> Vec<(Key, Found)> {
+pub(crate) fn reads_of(event: &Event) -> Vec<(Key, Found)> {
     match (&event.action, event.fate) {
         (Action::Read { reads, .. }, Fate::Ok) => {
             reads.iter().map(|r| (r.key.clone(), r.found.clone())).collect()
@@ -19,7 +19,7 @@ pub fn reads_of(event: &Event) -> Vec<(Key, Found)> {
 }
 
 /// In one history of two, some operations ask for fewer guarantees.
-pub fn ask_for_less(history: &mut History, rng: &mut Rng) {
+pub(crate) fn ask_for_less(history: &mut History, rng: &mut Rng) {
     if rng.bool() {
         return;
     }
@@ -36,7 +36,7 @@ pub fn ask_for_less(history: &mut History, rng: &mut Rng) {
 }
 
 /// Does one thing.
-pub fn mutate(history: &mut History, rng: &mut Rng) {
+pub(crate) fn mutate(history: &mut History, rng: &mut Rng) {
     let mut found: BTreeMap<Key, Vec<Found>> = BTreeMap::new();
     for event in &history.events {
         for (key, f) in reads_of(event) {

@@ -1,9 +1,7 @@
 //! Mutants of good histories, one kind a test: each must be convicted of what it breaks and, where a kind is
 //! pure, of nothing else.
 
-mod common;
-
-use common::{Shape, generate};
+use crate::common::{Shape, generate};
 use std::collections::BTreeSet;
 use tidemark_check::{Options, Properties, Property, Report, check_with};
 use tidemark_core::history::{Action, Event, Fate, History, Read, ReadKind};

@@ -24,7 +24,7 @@ struct Tiny {
 }
 
 /// The history of this seed: up to a dozen operations of up to four sessions.
-pub fn tiny(seed: u64) -> History {
+pub(crate) fn tiny(seed: u64) -> History {
     let mut rng = Rng::with_seed(seed ^ 0x7465_6e79);
     let (sessions, keys, sane) = (rng.u64(1..=4), rng.usize(1..=3), rng.u32(6..=10));
     let mut tiny = Tiny { rng, sessions, keys, sane, writes: Vec::new(), history: History::default() };

@@ -1,8 +1,6 @@
 //! What a causal store produces keeps every promise, however it is recorded.
 
-mod common;
-
-use common::{Shape, generate, shuffled, without_versions};
+use crate::common::{Shape, generate, shuffled, without_versions};
 use tidemark_check::{Options, Promise, Properties, Property, check, check_with};
 use tidemark_core::history::History;
 

@@ -4,12 +4,10 @@
 //! What one history says is which properties it keeps and which it violates. A property that it says too little about
 //! (no last words, no times) is neither, and is evidence of nothing.
 
-mod common;
-
-use common::mutate::{ask_for_less, mutate};
-use common::script;
-use common::tiny::tiny;
-use common::{Shape, generate, without_versions};
+use crate::common::mutate::{ask_for_less, mutate};
+use crate::common::script;
+use crate::common::tiny::tiny;
+use crate::common::{Shape, generate, without_versions};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

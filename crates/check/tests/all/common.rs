@@ -3,11 +3,10 @@
 //!
 //! Without the dependency check, and with keys replicated independently (`causal: false`), it is merely
 //! eventual: it converges and keeps the session guarantees of sessions that stay at home.
-#![allow(dead_code, unreachable_pub)]
 
-pub mod mutate;
-pub mod script;
-pub mod tiny;
+pub(crate) mod mutate;
+pub(crate) mod script;
+pub(crate) mod tiny;
 
 use fastrand::Rng;
 use tidemark_core::history::{Action, Event, Fate, Final, History, Read, ReadKind, SessionId};
@@ -15,19 +14,19 @@ use tidemark_core::{DcId, Found, Hlc, Key, Stamp, Value};
 
 /// What to generate.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    pub ops: usize,
-    pub dcs: usize,
-    pub keys: usize,
-    pub sessions: usize,
+pub(crate) struct Shape {
+    pub(crate) ops: usize,
+    pub(crate) dcs: usize,
+    pub(crate) keys: usize,
+    pub(crate) sessions: usize,
     /// Deletes, unknown outcomes, adoption, conditional updates.
-    pub frills: bool,
+    pub(crate) frills: bool,
     /// Whether replicas wait for dependencies.
-    pub causal: bool,
+    pub(crate) causal: bool,
 }
 
 impl Shape {
-    pub const SMALL: Self = Self { ops: 40, dcs: 2, keys: 3, sessions: 4, frills: true, causal: true };
+    pub(crate) const SMALL: Self = Self { ops: 40, dcs: 2, keys: 3, sessions: 4, frills: true, causal: true };
 
     fn streams(&self) -> usize {
         if self.causal { 1 } else { self.keys }
@@ -50,7 +49,7 @@ struct Dc {
     clock: u64,
 }
 
-pub struct Model {
+pub(crate) struct Model {
     shape: Shape,
     rng: Rng,
     /// Per stream: its updates in order.
@@ -62,19 +61,19 @@ pub struct Model {
     count: Vec<u64>,
     now: u64,
     values: u64,
-    pub history: History,
+    pub(crate) history: History,
 }
 
-pub fn key(k: usize) -> Key {
+pub(crate) fn key(k: usize) -> Key {
     Key::from(format!("k{k}").as_str())
 }
 
-pub fn value(text: &str) -> Option<Value> {
+pub(crate) fn value(text: &str) -> Option<Value> {
     Some(Value::from(text.as_bytes()))
 }
 
 /// A history that keeps every promise (if `shape.causal`).
-pub fn generate(seed: u64, shape: Shape) -> History {
+pub(crate) fn generate(seed: u64, shape: Shape) -> History {
     let streams = shape.dcs * shape.streams();
     let dc = || Dc { applied: vec![0; streams], past: vec![vec![0; streams]], clock: 0 };
     let mut model = Model {
@@ -248,7 +247,7 @@ impl Model {
 }
 
 /// Forgets the stamps.
-pub fn without_versions(mut history: History) -> History {
+pub(crate) fn without_versions(mut history: History) -> History {
     for event in &mut history.events {
         match &mut event.action {
             Action::Write { version, observed, .. } => {
@@ -266,7 +265,7 @@ pub fn without_versions(mut history: History) -> History {
 }
 
 /// Shuffles the events of different sessions, and forgets times.
-pub fn shuffled(history: &History, seed: u64) -> History {
+pub(crate) fn shuffled(history: &History, seed: u64) -> History {
     let mut rng = Rng::with_seed(seed);
     let mut queues: Vec<Vec<Event>> = Vec::new();
     for event in history.events.iter().rev() {

@@ -1,8 +1,6 @@
 //! Each guarantee on its own, by values alone: what breaks it, what does not, and how the verdicts read.
 
-mod common;
-
-use common::script::history;
+use crate::common::script::history;
 use tidemark_check::{Guarantee, Holds, Verdicts, check_each};
 
 fn verdicts(script: &str, values_only: bool) -> Verdicts {

@@ -1,10 +1,8 @@
 //! The guarantees by values, against a search through every order of the writes of each key. A guarantee is kept if
 //! one of the orders makes its definition true, read literally; several are, if one order does for all of them.
 
-mod common;
-
-use common::mutate::{ask_for_less, mutate, reads_of};
-use common::{Shape, generate, shuffled, without_versions};
+use crate::common::mutate::{ask_for_less, mutate, reads_of};
+use crate::common::{Shape, generate, shuffled, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_check::{Options, Properties, Property, Report, check_with};

@@ -35,7 +35,7 @@ fn reads(words: &[&str]) -> Vec<Read> {
 }
 
 /// The history that `script` tells.
-pub fn history(script: &str) -> History {
+pub(crate) fn history(script: &str) -> History {
     let mut history = History::default();
     for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let (line, asked) = line.split_once('|').unwrap_or((line, ""));

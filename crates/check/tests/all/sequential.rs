@@ -1,12 +1,10 @@
 //! Sequential consistency within a data centre: stories written by hand, and the checker against an oracle that tries
 //! every order.
 
-mod common;
-
-use common::mutate::{ask_for_less, mutate, reads_of};
-use common::script;
-use common::tiny::tiny;
-use common::{Shape, generate, without_versions};
+use crate::common::mutate::{ask_for_less, mutate, reads_of};
+use crate::common::script;
+use crate::common::tiny::tiny;
+use crate::common::{Shape, generate, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_check::{Guarantee, Holds, Options, Properties, Property, Report, check_each, check_with};

@@ -1,10 +1,8 @@
 //! What an operation asks for: each session guarantee is held against those that ask for it and nobody else, and what an
 //! operation read or wrote counts for later ones whatever it asked for itself.
 
-mod common;
-
-use common::script::history;
-use common::without_versions;
+use crate::common::script::history;
+use crate::common::without_versions;
 use tidemark_check::{Promise, Property, check};
 
 use Property::*;

@@ -2,10 +2,8 @@
 //! under transitivity, every property as a loop over all writes. Both must convict the same histories of the
 //! same properties, whatever is done to a good history.
 
-mod common;
-
-use common::mutate::{ask_for_less, mutate, reads_of};
-use common::{Shape, generate, shuffled, without_versions};
+use crate::common::mutate::{ask_for_less, mutate, reads_of};
+use crate::common::{Shape, generate, shuffled, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_check::{Options, Promise, Properties, Property, check, check_with};

@@ -1,10 +1,8 @@
 //! Violations as pictures: one is looked at line by line, all of them are well formed and overlap nowhere.
 
-mod common;
-
-use common::mutate::mutate;
-use common::script::history;
-use common::{Shape, generate, without_versions};
+use crate::common::mutate::mutate;
+use crate::common::script::history;
+use crate::common::{Shape, generate, without_versions};
 use fastrand::Rng;
 use tidemark_check::{Options, Promise, Properties, Violation, check, check_with, svg};
 

@@ -1,9 +1,7 @@
 //! Both file forms: round trips, what conversion loses, and errors that say where and what to do.
 
-mod common;
-
-use common::script::history;
-use common::{Shape, generate, without_versions};
+use crate::common::script::history;
+use crate::common::{Shape, generate, without_versions};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -270,7 +268,7 @@ fn errors_say_where_and_what_to_do() {
 /// The lines of `docs/history-format.md` are read as they stand.
 #[test]
 fn the_documented_examples_are_a_history() {
-    let document = include_str!("../../../docs/history-format.md");
+    let document = include_str!("../../../../docs/history-format.md");
     let example = document.split("```jsonl\n").nth(1).expect("an example").split("```").next().unwrap();
     let read = read_history(example.as_bytes()).unwrap();
     assert_eq!(lines(&read), example, "written as it stands there");

@@ -1,10 +1,8 @@
 //! Histories written by hand: the textbook anomalies, the errata that a model search found in published
 //! protocols, and the borders between what is a violation and what is not.
 
-mod common;
-
-use common::script::history;
-use common::without_versions;
+use crate::common::script::history;
+use crate::common::without_versions;
 use tidemark_check::{Options, Promise, Properties, Property, Report, check, check_with};
 use tidemark_core::history::History;
 
