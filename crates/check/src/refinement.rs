@@ -10,7 +10,7 @@
 //!
 //! Inclusion of sets gives most of the order, [`IMPLICATIONS`] the rest: what properties imply of each other. That the
 //! table is true and complete is tested as attribute exploration does it (B. Ganter and R. Wille, *Formal Concept
-//! Analysis*, 1999): `tests/refinement.rs` finds no history that contradicts the table, and one history for every set
+//! Analysis*, 1999): `tests/all/refinement.rs` finds no history that contradicts the table, and one history for every set
 //! of properties and every property that the table does not derive from it. It is the order of the white box: by
 //! values alone fewer violations can be seen.
 

@@ -9,7 +9,7 @@
 //! graphs are as large as the history, times the sessions that use a key for the guarantees that span keys.
 //!
 //! Source: the definitions of the properties, in their files. That nothing is lost or made up on the way is checked
-//! against a search through all orders (`tests/oracle_black_box.rs`).
+//! against a search through all orders (`tests/all/oracle_black_box.rs`).
 //!
 //! **Blind**: absence of a key that was ever deleted, and values written twice. On its own, neither `monotonic-writes`
 //! nor `writes-follow-reads` (per key) can be seen to be violated: their demands follow what happened.

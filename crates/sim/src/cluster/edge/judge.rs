@@ -1,5 +1,5 @@
 //! What has to be true of what edge clients see: bases never go back; and once all has healed, everything arrives, and clients show what
-//! regions say. That as many regions have a base as its client asked for is another test's matter (`crates/edge/tests/whole.rs`): here
+//! regions say. That as many regions have a base as its client asked for is another test's matter (`crates/edge/tests/all/whole.rs`): here
 //! nobody can ask regions without changing the schedule.
 
 use super::super::Cluster;

@@ -63,7 +63,7 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../steps/tests/all");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
-    let groups = tests.join("../../../sim/tests/groups.rs");
+    let groups = tests.join("../../../sim/tests/all/groups.rs");
     let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));
     let mut found = vec![tests.join(format!("{module}.rs")), groups];
     found.extend(components);
@@ -89,7 +89,7 @@ fn each_rule_is_switched_off_by_a_test() {
 #[test]
 fn each_rule_of_groups_is_switched_off_by_a_test() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut tests = vec![crates.join("sim/tests/groups.rs")];
+    let mut tests = vec![crates.join("sim/tests/all/groups.rs")];
     files(&crates.join("group/tests"), &mut tests);
     let names = switched_off(&tests);
     for rule in GROUP_RULES {
@@ -99,7 +99,7 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
 
 #[test]
 fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
-    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/nodes.rs");
+    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/all/nodes.rs");
     let names = switched_off(&[nodes]);
     for rule in HOST_RULES.iter().chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
@@ -111,8 +111,9 @@ fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
 fn each_rule_of_edge_clients_is_switched_off_by_a_test() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = |file: &str| read_to_string(crates.join(file)).expect("a test's source");
-    let tests = ["simulators/tests/all/edge.rs", "edge/tests/client/rules.rs", "edge/tests/gateway/rules.rs"];
-    let (named, model) = (tests.map(text).concat(), text("edge/tests/model.rs"));
+    let tests =
+        ["simulators/tests/all/edge.rs", "edge/tests/all/client/rules.rs", "edge/tests/all/gateway/rules.rs"];
+    let (named, model) = (tests.map(text).concat(), text("edge/tests/all/model.rs"));
     let elsewhere = model.split_once("let elsewhere = [").and_then(|(_, rest)| rest.split_once(']'));
     let (elsewhere, _) = elsewhere.expect("what the model leaves to others");
     for rule in EDGE_RULES {

@@ -1,8 +1,0 @@
-//! Lists through the public interface: each command as Redis answers it, and what concurrent ones come to.
-
-mod commands;
-mod convergence;
-mod differential;
-mod harness;
-mod merges;
-mod positions;

@@ -1,8 +1,0 @@
-//! Changes of parts of strings merge (rows S3 to S12 of docs/types.md).
-
-#[path = "../typed/mod.rs"]
-mod typed;
-
-mod naive;
-mod rows;
-mod schedules;
