@@ -46,7 +46,8 @@ pub fn published(folder: &Path) -> Result<Vec<Published>> {
 /// A file is none of ours, which a test excludes.
 pub fn results_of_the_library() -> Result<Vec<Published>> {
     let read = |(stem, text): &(&str, &str)| {
-        serde_json::from_str(text).with_context(|| format!("experiments/published/{stem}.json is no published result"))
+        serde_json::from_str(text)
+            .with_context(|| format!("experiments/published/{stem}.json is no published result"))
     };
     crate::embedded::PUBLISHED.iter().map(read).collect()
 }

@@ -7,6 +7,7 @@
 //! - `members`: the traits that every protocol implements do not grow.
 //! - `language`: documents use the terms that their readers search for.
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
+//! - `published`: published results belong to experiments, their figures to them, and all of it stays small.
 
 mod crates;
 mod determinism;
@@ -15,6 +16,7 @@ mod language;
 mod lengths;
 mod members;
 mod prose;
+mod published;
 mod source;
 
 use crate::run::root;
@@ -33,6 +35,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(members::check(&sources));
     findings.extend(features::check(&sources));
     findings.extend(prose::check(&sources)?);
+    findings.extend(published::check()?);
     for finding in &findings {
         println!("{finding}");
     }
