@@ -1,5 +1,6 @@
 //! The tidy test: rules of the house that a compiler does not know, each with a way out that is visible.
 //!
+//! - `counts`: documents count what lists have.
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
 //! - `features`: what one protocol alone has does not spread over the crates that all share.
@@ -9,6 +10,7 @@
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
 //! - `published`: published results belong to experiments, their figures to them, and all of it stays small.
 
+mod counts;
 mod crates;
 mod determinism;
 mod features;
@@ -36,6 +38,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(features::check(&sources));
     findings.extend(prose::check(&sources)?);
     findings.extend(published::check()?);
+    findings.extend(counts::check()?);
     for finding in &findings {
         println!("{finding}");
     }

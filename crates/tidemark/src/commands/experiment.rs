@@ -1,5 +1,7 @@
 //! `tidemark experiment`
 
+mod compare;
+
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
 use crate::runners::{
@@ -25,6 +27,7 @@ Examples:
   tidemark experiment list
   tidemark experiment run dkvf-table8.1
   tidemark experiment run gentlerain-fig3 --quick
+  tidemark experiment compare --at-most 5m              is it still what is published?
   tidemark experiment run mine.toml --db mine.sqlite    one of your own: docs/experiments.md
 
 Exit codes: 0 every number is within its bound, 1 one is not or points failed, 2 there is no such experiment or its file is wrong.";
@@ -39,6 +42,7 @@ pub(crate) enum Experiment {
     List(List),
     Run(Run),
     Show(Show),
+    Compare(compare::Compare),
     Docs(Docs),
 }
 
@@ -169,6 +173,7 @@ impl Experiment {
             Self::List(list) => list.run(),
             Self::Run(run) => run.run(),
             Self::Show(show) => show.run(),
+            Self::Compare(compare) => compare.run(),
             Self::Docs(docs) => docs.run(),
         }
     }

@@ -5,7 +5,9 @@
 mod adapt;
 mod bench;
 mod bound;
+mod compare;
 mod config;
+mod documents;
 mod edge;
 mod experiments;
 mod faults;
@@ -15,5 +17,8 @@ mod map;
 mod membership;
 mod memory;
 mod nodes;
+mod readme;
+mod searches;
+mod sentences;
 mod table;
 mod up;
