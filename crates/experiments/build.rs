@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     let mut code = String::new();
     embed(&mut code, "EXPERIMENTS", &here.join("../../experiments"), "toml")?;
     embed(&mut code, "PROTOCOLS", &here.join("../protocols/src"), "rs")?;
-    embed(&mut code, "PUBLISHED", &here.join("../../docs/claims"), "json")?;
+    embed(&mut code, "PUBLISHED", &here.join("../../experiments/published"), "json")?;
     fs::write(out.join("embedded.rs"), code)
 }
 

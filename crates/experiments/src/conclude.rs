@@ -64,6 +64,8 @@ pub struct Part {
     pub version: String,
     /// Where.
     pub machine: String,
+    /// How long it took, in seconds; nothing if it has not ended.
+    pub seconds: Option<u64>,
     /// Whether it was a full run.
     pub full: bool,
     /// How many points there were.
@@ -108,12 +110,13 @@ fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Resul
     for run in runs {
         let table = Table::of(reader.rows(run.id, None)?.iter());
         let (points, failed) = reader.points(run.id)?;
-        let Stored { id, part: name, started, version, machine, full } = run;
+        let Stored { id, part: name, started, seconds, version, machine, full } = run;
         let shown = shown(experiment, &name);
         parts.push(Part {
             name,
             run: id,
             started,
+            seconds,
             version,
             machine,
             full,
@@ -146,6 +149,14 @@ fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Resul
 fn draw(experiment: &Experiment, figure: &Figure, reader: &Reader, run: i64) -> Result<String> {
     let condition = figure.condition.as_deref().map(|condition| (figure.run.as_str(), condition));
     figure::svg(experiment, figure, &reader.rows(run, condition)?)
+}
+
+impl Picture {
+    /// The name of the file in which it is published.
+    pub(crate) fn published_as(&self, experiment: &str) -> String {
+        let name = &self.name;
+        if name.starts_with(experiment) { format!("{name}.svg") } else { format!("{experiment}-{name}.svg") }
+    }
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {

@@ -40,20 +40,46 @@ pub fn ready(experiment: &Experiment, runners: &Runners, only: Option<&str>) -> 
     Ok(())
 }
 
-/// Runs an experiment and returns the number of its batch. Points that fail are stored with their error.
+/// Runs an experiment, or its part that the options name, and returns the number of its batch. Points that fail are stored with their error.
 ///
 /// # Errors
 /// It is not [`ready`], or results cannot be stored.
 pub fn run(experiment: &Experiment, runners: &Runners, store: &mut Store, options: &Options) -> Result<i64> {
     ready(experiment, runners, options.only.as_deref())?;
     let wanted = |run: &&Run| options.only.as_ref().is_none_or(|only| *only == run.name);
-    let parts: Vec<&Run> = experiment.runs.iter().filter(wanted).collect();
+    let parts = experiment.runs.iter().filter(wanted);
+    run_parts(experiment, parts, runners, store, options)?.context("there is nothing to run")
+}
+
+/// Runs the parts of an experiment whose runners are repeatable, and returns the number of their batch; nothing if there are none.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_repeatable(
+    experiment: &Experiment,
+    runners: &Runners,
+    store: &mut Store,
+    options: &Options,
+) -> Result<Option<i64>> {
+    ready(experiment, runners, None)?;
+    let parts = experiment.runs.iter().filter(|part| runners[part.runner.as_str()].repeatable());
+    run_parts(experiment, parts, runners, store, options)
+}
+
+/// Runs parts of an experiment together, and returns the number of their batch.
+fn run_parts<'a>(
+    experiment: &Experiment,
+    parts: impl Iterator<Item = &'a Run>,
+    runners: &Runners,
+    store: &mut Store,
+    options: &Options,
+) -> Result<Option<i64>> {
     let mut batch = None;
     for part in parts {
         let runner = runners[part.runner.as_str()];
         batch = Some(run_part(experiment, part, runner, store, options, batch)?);
     }
-    batch.context("there is nothing to run")
+    Ok(batch)
 }
 
 /// Runs one part, and returns the batch it belongs to.

@@ -5,6 +5,7 @@
 //! what is stored, so that they can be made again.
 
 mod claims;
+mod compare;
 mod conclude;
 mod describe;
 mod engine;
@@ -30,9 +31,10 @@ mod embedded {
 }
 
 pub use claims::{document, published, results_of_the_library};
+pub use compare::{Compared, Comparison, Finding, compare};
 pub use conclude::{Outcome, Part, Picture, conclude, latest};
 pub use describe::{describe, setup};
-pub use engine::{Options, ready, run};
+pub use engine::{Options, ready, run, run_repeatable};
 pub use file::{Experiment, Figure, Kind, PaperPoint, Run, Scale, Statement};
 pub use lines::Lines;
 pub use load::{library, load, parse};
@@ -78,6 +80,11 @@ pub trait Runner: Sync {
 
     /// Whether points can be measured beside each other without disturbing what is measured.
     fn parallel(&self) -> bool;
+
+    /// Whether a point gives the same rows on every machine, at any time, so that what was published can be compared with it.
+    fn repeatable(&self) -> bool {
+        false
+    }
 
     /// The columns of the rows that it returns, if it knows; then files that use others are refused when they are loaded,
     /// not when they have run.

@@ -26,6 +26,10 @@ impl Runner for Lines {
         true
     }
 
+    fn repeatable(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> Option<Vec<String>> {
         Some(vec!["protocol".into(), "lines".into()])
     }

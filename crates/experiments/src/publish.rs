@@ -81,9 +81,7 @@ pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Res
     let id = &experiment.id;
     let mut figures = Vec::new();
     for figure in &outcome.figures {
-        let name = &figure.name;
-        let name =
-            if name.starts_with(id.as_str()) { format!("{name}.svg") } else { format!("{id}-{name}.svg") };
+        let name = figure.published_as(id);
         write(&folder.join(&name), &figure.svg)?;
         figures.push((name, figure.title.clone()));
     }

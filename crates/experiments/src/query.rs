@@ -31,6 +31,7 @@ pub(crate) struct Stored {
     pub(crate) id: i64,
     pub(crate) part: String,
     pub(crate) started: String,
+    pub(crate) seconds: Option<u64>,
     pub(crate) version: String,
     pub(crate) machine: String,
     pub(crate) full: bool,
@@ -121,7 +122,8 @@ impl Reader {
 
     /// The latest finished run of every part of an experiment that measured anything.
     pub(crate) fn latest(&self, experiment: &str) -> Result<Vec<Stored>> {
-        let sql = "SELECT max(id) AS id, part, started, version, machine, full FROM main.runs o
+        let sql = "SELECT max(id) AS id, part, started, unixepoch(finished) - unixepoch(started),
+                          version, machine, full FROM main.runs o
                    WHERE experiment = ?1 AND finished IS NOT NULL
                      AND EXISTS (SELECT 1 FROM main.rows r WHERE r.run = o.id)
                    GROUP BY part ORDER BY id";
@@ -130,8 +132,8 @@ impl Reader {
 
     /// The runs of a batch.
     pub(crate) fn batch(&self, batch: i64) -> Result<Vec<Stored>> {
-        let sql =
-            "SELECT id, part, started, version, machine, full FROM main.runs WHERE batch = ?1 ORDER BY id";
+        let sql = "SELECT id, part, started, unixepoch(finished) - unixepoch(started), version, machine, full
+                   FROM main.runs WHERE batch = ?1 ORDER BY id";
         self.stored(sql, &batch)
     }
 
@@ -142,9 +144,10 @@ impl Reader {
                 id: row.get(0)?,
                 part: row.get(1)?,
                 started: row.get(2)?,
-                version: row.get(3)?,
-                machine: row.get(4)?,
-                full: row.get(5)?,
+                seconds: row.get::<_, Option<i64>>(3)?.and_then(|seconds| seconds.try_into().ok()),
+                version: row.get(4)?,
+                machine: row.get(5)?,
+                full: row.get(6)?,
             })
         })?;
         Ok(runs.collect::<rusqlite::Result<_>>()?)

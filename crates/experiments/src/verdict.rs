@@ -92,13 +92,17 @@ pub(crate) fn judge(
     Judged { says: statement.says.clone(), bound, because, value, within, verdict, why, ours: statement.ours }
 }
 
+impl Statement {
+    /// Whether it is about a part of that name: its query names the part, or all rows.
+    pub(crate) fn concerns(&self, part: &str) -> bool {
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        self.sql.split(|c| !letters(c)).any(|word| word == "rows" || word == part)
+    }
+}
+
 /// Why what was measured is no evidence for a statement, if it is not.
 fn weak(experiment: &Experiment, statement: &Statement, parts: &[Part]) -> Option<String> {
-    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let words: Vec<&str> = statement.sql.split(|c| !letters(c)).collect();
-    let all = words.contains(&"rows");
-    let named = |name: &str| words.contains(&name);
-    parts.iter().filter(|part| all || named(&part.name)).find_map(|part| {
+    parts.iter().filter(|part| statement.concerns(&part.name)).find_map(|part| {
         let Part { name, full, failed, .. } = part;
         match experiment.part(name).and_then(|run| run.smaller.as_ref()) {
             _ if !full => Some(format!("{name} was a quick run")),

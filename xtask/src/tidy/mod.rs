@@ -1,5 +1,6 @@
 //! The tidy test: rules of the house that a compiler does not know, each with a way out that is visible.
 //!
+//! - `counts`: documents count what lists have.
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
 //! - `features`: what one protocol alone has does not spread over the crates that all share.
@@ -8,7 +9,9 @@
 //! - `language`: documents use the terms that their readers search for.
 //! - `time`: nothing in tests fails for time.
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
+//! - `published`: published results belong to experiments, their figures to them, and all of it stays small.
 
+mod counts;
 mod crates;
 mod determinism;
 mod features;
@@ -16,6 +19,7 @@ mod language;
 mod lengths;
 mod members;
 mod prose;
+mod published;
 mod source;
 mod time;
 
@@ -36,6 +40,8 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(features::check(&sources));
     findings.extend(time::check(&sources)?);
     findings.extend(prose::check(&sources)?);
+    findings.extend(published::check()?);
+    findings.extend(counts::check()?);
     for finding in &findings {
         println!("{finding}");
     }

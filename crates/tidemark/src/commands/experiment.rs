@@ -1,5 +1,7 @@
 //! `tidemark experiment`
 
+mod compare;
+
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
 use crate::runners::{
@@ -17,11 +19,15 @@ use tidemark_experiments::{
     version,
 };
 
+/// Where the repository keeps published results.
+const PUBLISHED: &str = "experiments/published";
+
 const EXAMPLES: &str = "\
 Examples:
   tidemark experiment list
   tidemark experiment run dkvf-table8.1
   tidemark experiment run gentlerain-fig3 --quick
+  tidemark experiment compare --at-most 5m              is it still what is published?
   tidemark experiment run mine.toml --db mine.sqlite    one of your own: docs/experiments.md
 
 Exit codes: 0 every number is within its bound, 1 one is not or points failed, 2 there is no such experiment or its file is wrong.";
@@ -36,6 +42,7 @@ pub(crate) enum Experiment {
     List(List),
     Run(Run),
     Show(Show),
+    Compare(compare::Compare),
     Docs(Docs),
 }
 
@@ -76,7 +83,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Also publish the result and its figures, for `tidemark experiment docs`.
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "docs/claims")]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = PUBLISHED)]
     publish: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
@@ -104,7 +111,7 @@ pub(crate) struct Docs {
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
     /// Where published results are.
-    #[arg(long, value_name = "DIR", default_value = "docs/claims")]
+    #[arg(long, value_name = "DIR", default_value = PUBLISHED)]
     from: PathBuf,
     /// The document.
     #[arg(long, value_name = "FILE", default_value = "docs/claims.md")]
@@ -166,6 +173,7 @@ impl Experiment {
             Self::List(list) => list.run(),
             Self::Run(run) => run.run(),
             Self::Show(show) => show.run(),
+            Self::Compare(compare) => compare.run(),
             Self::Docs(docs) => docs.run(),
         }
     }
@@ -264,7 +272,7 @@ impl Show {
         }
         if let Some(published) = published {
             text.push_str("\npublished result\n");
-            text.push_str(&published.told("docs/claims"));
+            text.push_str(&published.told(PUBLISHED));
         }
         print(&text);
         Ok(ExitCode::SUCCESS)
@@ -281,7 +289,7 @@ impl Docs {
                 }
             }
         }
-        let folder = relative(&self.from, &self.to);
+        let folder = relative(&self.from, &self.to)?;
         let text = document(&published(&self.from)?, &library, &folder);
         std::fs::write(&self.to, text).with_context(|| format!("cannot write {}", self.to.display()))?;
         print(&format!("{}\n", self.to.display()));
@@ -289,10 +297,14 @@ impl Docs {
     }
 }
 
-/// A folder as the document at `to` links to it: without the directory that both are in.
-fn relative(folder: &Path, to: &Path) -> String {
-    let beside = to.parent().and_then(|parent| folder.strip_prefix(parent).ok());
-    beside.unwrap_or(folder).display().to_string()
+/// The path of a folder as the document at `to` links to it.
+fn relative(folder: &Path, to: &Path) -> anyhow::Result<String> {
+    let (folder, to) = (std::path::absolute(folder)?, std::path::absolute(to)?);
+    let beside = to.parent().unwrap_or(&to);
+    let shared = folder.components().zip(beside.components()).take_while(|(one, other)| one == other).count();
+    let up = beside.components().skip(shared).map(|_| "..".into());
+    let down = folder.components().skip(shared).map(|part| part.as_os_str().to_string_lossy());
+    Ok(up.chain(down).collect::<Vec<_>>().join("/"))
 }
 
 #[cfg(test)]
@@ -309,7 +321,9 @@ mod tests {
 
     #[test]
     fn figures_are_linked_from_where_the_document_is() {
-        assert_eq!(relative(Path::new("docs/claims"), Path::new("docs/claims.md")), "claims");
-        assert_eq!(relative(Path::new("a/b"), Path::new("c/d.md")), "a/b");
+        let link = |folder: &str, to: &str| relative(Path::new(folder), Path::new(to)).expect("paths");
+        assert_eq!(link(PUBLISHED, "docs/claims.md"), "../experiments/published");
+        assert_eq!(link("docs/figures", "./docs/claims.md"), "figures");
+        assert_eq!(link("/a/b", "/a/c/d/e.md"), "../../b");
     }
 }

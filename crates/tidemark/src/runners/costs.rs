@@ -37,6 +37,10 @@ impl Runner for Costs {
     fn parallel(&self) -> bool {
         true
     }
+
+    fn repeatable(&self) -> bool {
+        true
+    }
 }
 
 /// Numbers within numbers, with the names of both: `get_stale_share`.

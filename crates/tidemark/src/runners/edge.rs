@@ -37,6 +37,10 @@ impl Runner for Edge {
     fn parallel(&self) -> bool {
         true
     }
+
+    fn repeatable(&self) -> bool {
+        true
+    }
 }
 
 impl Runner for EdgeCapacity {
@@ -77,6 +81,10 @@ impl Runner for EdgeLatency {
         true
     }
 
+    fn repeatable(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> Option<Vec<String>> {
         Some(["operation", "us", "share"].map(String::from).into())
     }
@@ -88,6 +96,10 @@ impl Runner for EdgeStorage {
     }
 
     fn parallel(&self) -> bool {
+        true
+    }
+
+    fn repeatable(&self) -> bool {
         true
     }
 }
@@ -110,6 +122,10 @@ impl Runner for EdgeResponses {
     }
 
     fn parallel(&self) -> bool {
+        true
+    }
+
+    fn repeatable(&self) -> bool {
         true
     }
 

@@ -49,6 +49,10 @@ impl Runner for Schedules {
         true
     }
 
+    fn repeatable(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> Option<Vec<String>> {
         Some(COLUMNS.map(String::from).into())
     }

@@ -33,6 +33,10 @@ impl Runner for Simulated {
     fn parallel(&self) -> bool {
         true
     }
+
+    fn repeatable(&self) -> bool {
+        true
+    }
 }
 
 impl Runner for SimulatedVisibility {
@@ -50,6 +54,10 @@ impl Runner for SimulatedVisibility {
     }
 
     fn parallel(&self) -> bool {
+        true
+    }
+
+    fn repeatable(&self) -> bool {
         true
     }
 
@@ -81,6 +89,10 @@ impl Runner for SimulatedLatency {
     }
 
     fn parallel(&self) -> bool {
+        true
+    }
+
+    fn repeatable(&self) -> bool {
         true
     }
 

@@ -1,8 +1,9 @@
 //! The lower bound for latency-optimal reads, run over all protocols.
 
 use crate::harness::{said, tidemark};
+use crate::sentences::Document;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::collections::BTreeSet;
 
 fn bound(arguments: &[&str]) -> Value {
     let output = tidemark(&[&["protocols", "--bound", "--json"], arguments].concat());
@@ -49,19 +50,36 @@ fn options_of_the_bound_that_cannot_be_are_explained() {
     refused(&["--readers", "3"], "--bound");
 }
 
-/// `docs/lower-bound.md` shows what the command says, word for word. With `UPDATE_DOCS=1` it is brought up to date; then read it.
+/// `docs/lower-bound.md` shows what the command says, word for word, and its sentences have the numbers of today. With `UPDATE_DOCS=1`
+/// it is brought up to date; then read it.
 #[test]
 fn the_document_shows_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lower-bound.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let blocks: Vec<&str> = document.split("```").collect();
-    let [before, command, between, table, after] = blocks[..] else { panic!("there are two blocks") };
+    let mut document = Document::open("docs/lower-bound.md");
     let output = said(&tidemark(&["protocols", "--bound"]));
     assert!(output.lines().all(|line| line.chars().count() <= 150), "{output}");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let text = format!("{before}```{command}```{between}```text\n{output}```{after}");
-        return std::fs::write(&path, text).unwrap();
+    document.block(1, &output);
+    let usual = bound(&["cc-lo", "tidemark"]);
+    let number = |row: usize, name: &str| usual["protocols"][row][name].as_u64().expect("a number");
+    let readers = usual["bound"]["readers"].as_u64().expect("a number");
+    let (sets, distinct) = (number(0, "reader_sets"), number(0, "distinct"));
+    document.says(
+        "Its {} sets of {} readers are {} communications",
+        &[sets, readers, distinct].map(|number| number.to_string()),
+    );
+    let each = (number(0, "bytes_most") - number(0, "bytes_least")) / readers;
+    document.says("Each reader adds {} bytes to the longest one.", &[each.to_string()]);
+    document.says("The {} bytes of `tidemark` are its", &[number(1, "bytes_most").to_string()]);
+    let distinct = |arguments: &[&str]| {
+        let rows = bound(arguments)["protocols"].as_array().expect("a list").clone();
+        let all: BTreeSet<u64> = rows.iter().filter_map(|row| row["distinct"].as_u64()).collect();
+        assert_eq!(all.len(), 1, "{rows:?}");
+        all.into_iter().map(|number| number.to_string()).collect::<Vec<_>>()
+    };
+    for rule in ["PUT_CHECKS_READERS", "READERS_GROW_OLD", "HIDDEN_IS_HANDED_ON"] {
+        let torn = distinct(&["cc-lo", "--without", rule]);
+        document.says("With `--without PUT_CHECKS_READERS` there is {} communication", &torn);
     }
-    let told = "run it again with UPDATE_DOCS=1, and read the difference";
-    assert_eq!(table.strip_prefix("text\n"), Some(output.as_str()), "{told}");
+    let ahead = distinct(&["--skew-us", "-1000", "contrarian", "okapi", "pocc"]);
+    document.says("`contrarian`, `okapi` and `pocc` have {} communications", &ahead);
+    document.check();
 }

@@ -192,6 +192,19 @@ impl Up {
         said(&output)
     }
 
+    /// Carries out a line of a shell of the same user; there `tidemark` is the binary under test.
+    pub(crate) fn shell(&self, line: &str) -> Output {
+        let named = self.runtime.path().join("tidemark");
+        if !named.exists() {
+            std::os::unix::fs::symlink(binary(), &named).unwrap();
+        }
+        let others = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{others}", self.runtime.path().display());
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).env("PATH", path).env("XDG_RUNTIME_DIR", self.runtime.path());
+        command.output().unwrap()
+    }
+
     pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.order(&["status", "--json"])).unwrap()
     }

@@ -3,13 +3,12 @@
 use crate::harness::{said, tidemark};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// What is measured of each protocol.
-struct Table(BTreeMap<String, Value>);
+pub(crate) struct Table(BTreeMap<String, Value>);
 
 impl Table {
-    fn measure(arguments: &[&str]) -> Self {
+    pub(crate) fn measure(arguments: &[&str]) -> Self {
         let output = tidemark(&[&["protocols", "--table", "--json"], arguments].concat());
         assert!(output.status.success(), "{}", said(&output));
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -19,7 +18,7 @@ impl Table {
 
     /// A number of a protocol, such as `get.rounds`.
     #[track_caller]
-    fn of(&self, protocol: &str, number: &str) -> f64 {
+    pub(crate) fn of(&self, protocol: &str, number: &str) -> f64 {
         let row = self.0.get(protocol).unwrap_or_else(|| panic!("{protocol} was not measured"));
         let value = number.split('.').fold(row, |value, name| &value[name]);
         value.as_f64().unwrap_or_else(|| panic!("{number} of {protocol} is {value}"))
@@ -100,40 +99,4 @@ fn the_table_fits_a_terminal_and_is_the_same_every_time() {
     assert!(said(&wrong).contains("--dcs is 2 to 6"), "{}", said(&wrong));
     let lonely = tidemark(&["protocols", "--dcs", "2"]);
     assert_eq!(lonely.status.code(), Some(2), "numbers of a run without a run: {}", said(&lonely));
-}
-
-/// `docs/protocols.md` shows what `tidemark protocols` and its map say, word for word, and a measured table in which every
-/// protocol stands; beside it is the picture of the map. With `UPDATE_DOCS=1` they are brought up to date; then look at them.
-#[test]
-fn the_document_lists_every_protocol_and_what_it_costs() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let (path, picture) = (docs.join("protocols.md"), docs.join("img/models.svg"));
-    let document = std::fs::read_to_string(&path).unwrap();
-    let blocks: Vec<&str> = document.split("```").collect();
-    let [before, list, beside, map, between, table, after] = blocks[..] else {
-        panic!("there are three blocks")
-    };
-    let listed = said(&tidemark(&["protocols"]));
-    let dir = tempfile::TempDir::new().unwrap();
-    let drawn = dir.path().join("models.svg");
-    let mapped = said(&tidemark(&["protocols", "--map", "--svg", drawn.to_str().unwrap()]));
-    let drawing = std::fs::read_to_string(&drawn).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let measured = said(&tidemark(&["protocols", "--table"]));
-        let text = format!(
-            "{before}```text\n{listed}```{beside}```text\n{mapped}```{between}```text\n{measured}```{after}"
-        );
-        std::fs::write(&picture, drawing).unwrap();
-        return std::fs::write(&path, text).unwrap();
-    }
-    let told = "run it again with UPDATE_DOCS=1, and read the difference";
-    assert_eq!(list.strip_prefix("text\n"), Some(listed.as_str()), "{told}");
-    assert_eq!(map.strip_prefix("text\n"), Some(mapped.as_str()), "{told}");
-    assert!(std::fs::read_to_string(&picture).unwrap() == drawing, "docs/img/models.svg: {told}");
-    let json: Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
-    for protocol in json.as_array().unwrap() {
-        let name = protocol["name"].as_str().unwrap();
-        let rows = table.lines().filter(|line| line.split(' ').next() == Some(name)).count();
-        assert_eq!(rows, 3, "{name} in the measured tables: {told}");
-    }
 }
