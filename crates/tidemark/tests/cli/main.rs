@@ -7,6 +7,7 @@ mod bench;
 mod bound;
 mod config;
 mod edge;
+mod edge_bench;
 mod experiments;
 mod faults;
 mod harness;
