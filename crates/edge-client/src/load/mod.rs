@@ -168,10 +168,8 @@ async fn run(plan: &Plan, tell: impl Fn(&str)) -> Result<Report, LoadError> {
     let traffic = crowd.tally.borrow().traffic;
     settle(&crowd).await;
     let tally = crowd.tally.borrow();
-    Ok(tally.report(
-        plan,
-        Counted { seconds, connected, connect_cpu, traffic, node: node_used, own: own_used },
-    ))
+    Ok(tally
+        .report(plan, Counted { seconds, connected, connect_cpu, traffic, node: node_used, own: own_used }))
 }
 
 /// Opens all connections, and waits until all clients are live.
