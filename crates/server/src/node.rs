@@ -3,6 +3,7 @@
 //! These are plain values. They come from `cluster.toml`, from the environment and from flags; nothing here reads any
 //! of them.
 
+use crate::FaultOrder;
 use crate::config::{MemoryPolicy, SessionScope};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -64,6 +65,8 @@ pub struct NodeConfig {
     pub spin_us: Micros,
     /// Written once the node serves: one line of JSON with its addresses.
     pub ready_file: Option<PathBuf>,
+    /// Faults that hold from the first connection on.
+    pub faults: Vec<FaultOrder>,
 }
 
 impl NodeConfig {
@@ -94,6 +97,7 @@ impl NodeConfig {
             relay_after_us: 2_000_000,
             spin_us: 0,
             ready_file: None,
+            faults: Vec::new(),
         }
     }
 

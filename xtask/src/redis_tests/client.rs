@@ -5,24 +5,19 @@ use crate::foreign::{Ended, Outcome, Played, numbered};
 use crate::run::root;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// What a reply, a test and a unit may take.
-pub(super) struct Limits {
-    pub(super) reply: Duration,
-    pub(super) test: Duration,
-    pub(super) unit: Duration,
-}
-
-/// redis-server takes 27 s for the longest test, and 45 s for the longest unit.
-pub(super) const LIMITS: Limits =
-    Limits { reply: Duration::from_secs(6), test: Duration::from_secs(80), unit: Duration::from_secs(240) };
+/// After this long without a reply a test looks whether the server is only slow: whether it answers somebody else who asks later.
+const REPLY: Duration = Duration::from_secs(6);
+/// A test that has not ended by then never does. redis-server takes 27 s for the longest.
+const TEST: Duration = Duration::from_secs(600);
+/// After this long without a result the client hangs: a test should have ended.
+const SILENCE: Duration = Duration::from_secs(900);
 
 /// What is left out: what looks into the server by other means than the protocol, and other servers' premises.
 const TAGS: &str = "-needs:debug -needs:repl -needs:save -needs:config-maxmemory -cluster:skip";
@@ -38,45 +33,42 @@ impl Drop for Client {
 }
 
 /// Runs `unit` of the source of Redis against the server at `port`.
-pub(super) fn play(source: &Path, port: u16, unit: &str, limits: &Limits) -> Result<Played> {
+pub(super) fn play(source: &Path, port: u16, unit: &str) -> Result<Played> {
     let began = Instant::now();
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut client = start(source, port, listener.local_addr()?.port(), limits)?;
+    let mut client = start(source, port, listener.local_addr()?.port())?;
     let stream = accept(&listener, &mut client)?;
-    // Whatever hangs, this ends it; the connection then ends too.
-    let (done, ended) = mpsc::channel::<()>();
-    let (group, limit) = (client.0.id(), limits.unit);
-    let watch = std::thread::spawn(move || {
-        let late = ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-        if late {
-            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
-        }
-        late
-    });
+    stream.set_read_timeout(Some(SILENCE))?;
     let mut tally = Tally::default();
     let complete = talk(stream, unit, &mut tally);
-    drop(done);
-    let late = watch.join().expect("the watch does not panic");
     drop(client);
     let mut played = tally.finish(began.elapsed().as_secs_f64());
     match complete {
         Ok(true) => {}
-        _ if late => played.notes.push(format!("stopped after {} s", limit.as_secs())),
         Ok(false) => played.notes.push("the client ended within the unit".to_string()),
+        Err(error) if is_silence(&error) => {
+            played.notes.push(format!("stopped after {} s without a result", SILENCE.as_secs()));
+        }
         Err(error) => played.notes.push(format!("the client does not follow its protocol: {error:#}")),
     }
     Ok(played)
 }
 
-fn start(source: &Path, port: u16, runner: u16, limits: &Limits) -> Result<Client> {
+/// Whether a read has waited for too long.
+fn is_silence(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    matches!(kind, Some(ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}
+
+fn start(source: &Path, port: u16, runner: u16) -> Result<Client> {
     let mut command = Command::new("tclsh");
     command.args(["tests/test_helper.tcl", "--client", &runner.to_string()]);
     command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
     command.args(["--singledb", "--ignore-encoding", "--ignore-digest", "--tags", TAGS]);
     let script = root().join("xtask/src/redis_tests/keep_going.tcl");
     command.env("REDIS_TESTS_KEEP_GOING", script);
-    command.env("REDIS_TESTS_LIMIT_MS", limits.test.as_millis().to_string());
-    command.env("REDIS_TESTS_REPLY_LIMIT_MS", limits.reply.as_millis().to_string());
+    command.env("REDIS_TESTS_LIMIT_MS", TEST.as_millis().to_string());
+    command.env("REDIS_TESTS_REPLY_LIMIT_MS", REPLY.as_millis().to_string());
     command.current_dir(source).process_group(0).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Ok(Client(command.spawn().context("tclsh is missing; Debian has it in tcl")?))
@@ -91,7 +83,7 @@ fn accept(listener: &TcpListener, client: &mut Client) -> Result<TcpStream> {
                 stream.set_nonblocking(false)?;
                 return Ok(stream);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error.into()),
         }
         if let Some(status) = client.0.try_wait()? {
@@ -225,6 +217,21 @@ mod tests {
             [("a", Ended::Passed), ("a #2", Ended::Failed), ("b", Ended::Skipped), ("c", Ended::Failed)]
         );
         assert_eq!(played.notes, ["an error"]);
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_is_told_from_one_that_says_something_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let mut tally = Tally::default();
+        let error = talk(stream.try_clone().unwrap(), "unit", &mut tally).unwrap_err();
+        assert!(is_silence(&error), "{error:#}");
+        stream.set_read_timeout(None).unwrap();
+        silent.write_all(b"5\nreadynonsense\n").unwrap();
+        let error = talk(stream, "unit", &mut tally).unwrap_err();
+        assert!(!is_silence(&error), "{error:#}");
     }
 
     #[test]

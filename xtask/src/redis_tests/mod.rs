@@ -80,7 +80,7 @@ struct Units(PathBuf);
 
 impl Runner for Units {
     fn play(&self, unit: &str, server: &Server) -> Result<Played> {
-        client::play(&self.0, server.port, unit, &client::LIMITS)
+        client::play(&self.0, server.port, unit)
     }
 }
 

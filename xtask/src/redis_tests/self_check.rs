@@ -1,21 +1,13 @@
 //! Before Redis's units one of our own is run, whose results are known: a harness that loses tests, or that calls them
 //! passed, is found before its results are believed.
 
-use super::client::{self, Limits};
+use super::client;
 use crate::foreign::servers::Kind;
 use crate::foreign::{Ended, Played};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
-use std::time::Duration;
 
 const UNIT: &str = "tidemark-self-check";
-
-/// Shorter than for Redis's units: two tests run into them.
-const LIMITS: Limits = Limits {
-    reply: Duration::from_millis(500),
-    test: Duration::from_millis(1000),
-    unit: Duration::from_secs(60),
-};
 
 const RESULTS: [(&str, Ended); 15] = [
     ("passes", Ended::Passed),
@@ -43,7 +35,7 @@ pub(super) fn run(source: &Path, kind: &Kind) -> Result<()> {
     std::fs::write(&part, include_str!("self_check.tcl"))?;
     std::fs::rename(&part, &unit)?;
     let server = kind.start()?;
-    let played = client::play(source, server.port, UNIT, &LIMITS)?;
+    let played = client::play(source, server.port, UNIT)?;
     judge(&played).context("the harness does not see how tests end")
 }
 

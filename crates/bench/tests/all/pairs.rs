@@ -1,90 +1,185 @@
 //! Clients that wait for each other, and what connections name before they begin.
 
-use crate::servers::{Ask, Do, answered, fake, plan, play};
+use crate::servers::{Ask, Do, answered, fake, plan, play, play_until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-use tidemark_bench::Limit;
+use std::time::Duration;
+use tidemark_bench::{Limit, Phase, Plan};
 
-/// For each key its value and who wrote it when, and the one before that others still see.
-type Store = Arc<Mutex<HashMap<String, Vec<(String, usize, Instant)>>>>;
+/// So often the other region looks at a key in vain when it has been written.
+const LOOKS: u64 = 5;
+/// How long a client pauses before it looks again, unless it is told otherwise.
+const POLL_US: u64 = 1_000;
 
-/// A region that sees what the other has written after `delay`.
-fn region(me: usize, store: &Store, delay: Duration) -> String {
-    let store = Arc::clone(store);
-    fake(move |ask: &Ask| {
-        let mut store = store.lock().unwrap();
-        match &ask.words[..] {
-            [set, key, value] if set == "SET" => {
-                store.entry(key.clone()).or_default().push((value.clone(), me, Instant::now()));
-                Do::Answer("+OK\r\n".into())
-            }
-            [get, key] if get == "GET" => {
-                let shows = |(_, from, at): &&(String, usize, Instant)| *from == me || at.elapsed() >= delay;
-                let value = store.get(key).and_then(|versions| versions.iter().rev().find(shows));
-                Do::Answer(
-                    value.map_or("$-1\r\n".into(), |(text, ..)| format!("${}\r\n{text}\r\n", text.len())),
-                )
-            }
-            other => panic!("{other:?}"),
+/// What one region wrote last to a key, and what the other sees of it.
+struct Written {
+    by: usize,
+    value: String,
+    /// What the other sees until it has looked so often.
+    before: Option<String>,
+    looks: u64,
+}
+
+/// What a region was asked for: by number, whether that was a write, and of which key.
+type Asked = (usize, bool, String);
+
+/// Two regions that see each other's writes when they have looked for them in vain for `looks` times.
+#[derive(Clone)]
+struct Store {
+    looks: u64,
+    /// What they hold, and what they were asked for, in this order.
+    state: Arc<Mutex<(HashMap<String, Written>, Vec<Asked>)>>,
+}
+
+impl Store {
+    fn new(looks: u64) -> Self {
+        Self { looks, state: Arc::default() }
+    }
+
+    /// The addresses of both.
+    fn regions(&self) -> [String; 2] {
+        [0, 1].map(|me| {
+            let store = self.clone();
+            fake(move |ask: &Ask| match &ask.words[..] {
+                [set, key, value] if set == "SET" => {
+                    store.set(me, key, value);
+                    Do::Answer("+OK\r\n".into())
+                }
+                [get, key] if get == "GET" => Do::Answer(
+                    store
+                        .get(me, key)
+                        .map_or("$-1\r\n".into(), |text| format!("${}\r\n{text}\r\n", text.len())),
+                ),
+                other => panic!("{other:?}"),
+            })
+        })
+    }
+
+    fn set(&self, me: usize, key: &str, value: &str) {
+        let (keys, log) = &mut *self.state.lock().unwrap();
+        log.push((me, true, key.to_string()));
+        let before = keys.remove(key).map(|written| written.value);
+        let written = Written { by: me, value: value.to_string(), before, looks: self.looks };
+        keys.insert(key.to_string(), written);
+    }
+
+    fn get(&self, me: usize, key: &str) -> Option<String> {
+        let (keys, log) = &mut *self.state.lock().unwrap();
+        log.push((me, false, key.to_string()));
+        let written = keys.get_mut(key)?;
+        if written.by != me && written.looks > 0 {
+            written.looks -= 1;
+            return written.before.clone();
         }
-    })
+        Some(written.value.clone())
+    }
+
+    /// What was asked for so far.
+    fn log(&self) -> Vec<Asked> {
+        self.state.lock().unwrap().1.clone()
+    }
+}
+
+/// Whether a key is one in which turns are counted. Of each pair's three keys the third is that of the other application.
+fn counts_turns(key: &str) -> bool {
+    let (_, index) = key.split_once(':').unwrap();
+    index.parse::<u64>().unwrap() % 3 != 2
+}
+
+/// How many writes of turns there are, and how many reads and writes of the other application.
+fn counts(log: &[Asked]) -> [u64; 3] {
+    let count = |one: fn(&&Asked) -> bool| log.iter().filter(one).count() as u64;
+    [
+        count(|(_, writes, key)| *writes && counts_turns(key)),
+        count(|(_, writes, key)| !*writes && !counts_turns(key)),
+        count(|(_, writes, key)| *writes && !counts_turns(key)),
+    ]
+}
+
+/// Both applications, for as long as it takes.
+fn apps(addresses: &[String; 2], connections: usize, swap_after_us: &str) -> Plan {
+    let addresses = addresses.each_ref().map(String::as_str);
+    let mut plan = plan("apps", &addresses, Limit::Time(Duration::from_secs(600)));
+    plan.workload.set("pause-us", "2000").unwrap();
+    plan.workload.set("think-us", "200").unwrap();
+    plan.workload.set("swap-after-us", swap_after_us).unwrap();
+    (plan.connections, plan.threads) = (connections, 1);
+    plan
 }
 
 #[test]
-fn a_turn_takes_as_long_as_a_write_takes_to_show() {
-    let delay = Duration::from_millis(40);
-    let store = Store::default();
-    let addresses = [0, 1].map(|me| region(me, &store, delay));
+fn a_turn_takes_as_many_looks_as_a_write_takes_to_show() {
+    let store = Store::new(LOOKS);
+    let addresses = store.regions();
     let addresses = addresses.each_ref().map(String::as_str);
-    let mut plan = plan("turns", &addresses, Limit::Time(Duration::from_millis(1_200)));
+    let mut plan = plan("turns", &addresses, Limit::Operations(700));
     (plan.connections, plan.threads) = (2, 1);
     let report = play(&plan);
     assert!(report.is_whole());
-    let turns = report.summary.requests["turn"].count;
-    assert!((10..=30).contains(&turns), "{turns} turns in 1.2 s, where each takes 40 ms");
-    let looks = answered(&report, "get");
-    assert!(looks > 3 * turns, "{looks} looks for {turns} turns: clients look again until it shows");
-    assert!(answered(&report, "put").abs_diff(turns) <= 1);
+    let (log, turn) = (store.log(), report.summary.requests["turn"]);
+    let writes: Vec<usize> = (0..log.len()).filter(|at| log[*at].1).collect();
+    assert_eq!(answered(&report, "put"), turn.count);
+    assert_eq!((writes.len() as u64, log.len() as u64), (turn.count, turn.count + answered(&report, "get")));
+    assert!(turn.count > 20, "{turn:?}");
+    for turns in writes.windows(2) {
+        let (first, next) = (&log[turns[0]], &log[turns[1]]);
+        assert_ne!(first.0, next.0, "they take turns");
+        let looks = log[turns[0]..turns[1]].iter().filter(|(who, _, key)| *who == next.0 && *key == first.2);
+        assert_eq!(looks.count() as u64, LOOKS + 1, "clients look again until it shows, and no longer");
+    }
+    assert!(turn.p50_us >= LOOKS * POLL_US, "a pause after each look in vain: {turn:?}");
 }
 
-/// A pair that takes turns and one that alternates, or one pair that does both, half a second after it began.
 #[test]
-fn both_applications_are_played_at_once_or_one_after_the_other() {
-    let delay = Duration::from_millis(40);
-    let counts = |connections, swap_after_us: &str| {
-        let store = Store::default();
-        let addresses = [0, 1].map(|me| region(me, &store, delay));
-        let addresses = addresses.each_ref().map(String::as_str);
-        let mut plan = plan("apps", &addresses, Limit::Time(Duration::from_millis(600)));
-        plan.workload.set("pause-us", "2000").unwrap();
-        plan.workload.set("think-us", "200").unwrap();
-        plan.workload.set("swap-after-us", swap_after_us).unwrap();
-        (plan.connections, plan.threads, plan.warm_up) = (connections, 1, Duration::from_millis(300));
-        let report = play(&plan);
-        assert!(report.is_whole());
-        ["turn", "read", "update"].map(|kind| report.summary.requests.get(kind).map_or(0, |all| all.count))
-    };
-    let [turns, reads, writes] = counts(4, "0");
-    assert!((5..=16).contains(&turns), "{turns} turns in 0.6 s, where each takes 40 ms");
-    assert!(reads > 50 && writes > 20, "{reads} reads and {writes} writes of the other pair");
+fn both_applications_are_played_at_once() {
+    let store = Store::new(LOOKS);
+    let plan = apps(&store.regions(), 4, "0");
+    let report = play_until(&plan, |_| {
+        let [turns, reads, writes] = counts(&store.log());
+        turns >= 5 && reads >= 20 && writes >= 20
+    });
+    assert!(report.is_whole());
+    let [turns, reads, writes] = counts(&store.log());
+    let request = |kind: &str| report.summary.requests[kind].count;
+    // Both that take turns look where they left off.
+    assert_eq!((request("turn"), request("read"), request("update")), (turns, reads + 2, writes));
+}
+
+#[test]
+fn a_pair_plays_one_application_after_the_other() {
+    let store = Store::new(LOOKS);
+    let mut plan = apps(&store.regions(), 2, "200000");
     // The warm-up is part of the time after which they swap.
-    let [turns, reads, writes] = counts(2, "500000");
-    assert!((1..=7).contains(&turns), "{turns} turns in 0.2 s, and the last");
-    assert!(reads > 20 && writes > 10, "{reads} reads and {writes} writes of the same pair");
+    plan.warm_up = Duration::from_millis(300);
+    let mut before = None;
+    let report = play_until(&plan, |tick| {
+        let now = counts(&store.log());
+        let before = before.get_or_insert(now);
+        if tick.phase != Phase::Measure {
+            *before = now;
+        }
+        now[1] >= before[1] + 20 && now[2] >= before[2] + 20
+    });
+    let requests = &report.summary.requests;
+    assert!(!requests.contains_key("turn"), "they swapped before it counted: {requests:?}");
+    assert!(requests["read"].count >= 20 && requests["update"].count >= 20, "{requests:?}");
+    for client in 0..2 {
+        let log = store.log().into_iter().filter(|(who, ..)| *who == client);
+        let turns: Vec<bool> = log.map(|(.., key)| counts_turns(&key)).collect();
+        assert!(turns.is_sorted_by(|one, next| one >= next), "no turn after they have swapped: {turns:?}");
+    }
 }
 
 #[test]
 fn nobody_waits_for_a_turn_when_the_pairs_have_swapped() {
     // Nothing that is written ever shows.
-    let address =
-        fake(|ask: &Ask| Do::Answer(if ask.words[0] == "SET" { "+OK\r\n" } else { "$-1\r\n" }.into()));
-    let mut plan = plan("apps", &[&address], Limit::Time(Duration::from_millis(300)));
-    plan.workload.set("swap-after-us", "400000").unwrap();
-    plan.workload.set("think-us", "200").unwrap();
-    (plan.connections, plan.warm_up) = (2, Duration::from_millis(300));
-    let requests = play(&plan).summary.requests;
-    assert!(requests["read"].count > 20 && requests["update"].count > 20, "{requests:?}");
+    let store = Store::new(u64::MAX);
+    let report = play_until(&apps(&store.regions(), 2, "200000"), |_| {
+        let [_, reads, writes] = counts(&store.log());
+        reads >= 20 && writes >= 20
+    });
+    let requests = &report.summary.requests;
+    assert!(requests["read"].count >= 20 && requests["update"].count >= 20, "{requests:?}");
 }
 
 #[test]

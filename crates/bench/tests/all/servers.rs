@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tidemark_bench::{Limit, Plan, Region, Report, Stop, run};
+use tidemark_bench::{Limit, Plan, Region, Report, Stop, Tick, run};
 use tidemark_wire::resp::RequestParser;
 use tidemark_workload::Workload;
 
@@ -146,6 +146,29 @@ pub(crate) fn play(plan: &Plan) -> Report {
     let report = run(plan, &Stop::default(), &mut |_| {}).unwrap();
     println!("{}", report.text());
     report
+}
+
+/// Plays a plan that can be played until it is `enough`, which is asked every now and then.
+#[track_caller]
+pub(crate) fn play_until(plan: &Plan, mut enough: impl FnMut(&Tick) -> bool) -> Report {
+    let stop = Stop::default();
+    let report = run(plan, &stop.clone(), &mut |tick| {
+        if enough(tick) {
+            stop.ask();
+        }
+    });
+    let report = report.unwrap();
+    println!("{}", report.text());
+    report
+}
+
+/// Whether rates and latencies on real time are to be as on an idle machine: where `TIDEMARK_RATES` is 1.
+pub(crate) fn rates_count() -> bool {
+    let count = std::env::var_os("TIDEMARK_RATES").is_some_and(|set| set == "1");
+    if !count {
+        eprintln!("TIDEMARK_RATES is not 1: what depends on the machine's speed is left out");
+    }
+    count
 }
 
 /// How many operations of a kind were answered.

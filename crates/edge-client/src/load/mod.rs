@@ -15,7 +15,7 @@ use crate::Endpoint;
 use bytes::Bytes;
 use process::{Process, raise_open_files};
 use report::{Counted, Tally};
-use seat::{Order, Seat};
+use seat::Seat;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -129,8 +129,17 @@ pub fn play(plan: &Plan, tell: impl Fn(&str)) -> Result<Report, LoadError> {
 
 /// All clients, from outside.
 struct Crowd {
-    seats: Vec<mpsc::UnboundedSender<Order>>,
+    /// The group of each, and where it is told which updates to write.
+    seats: Vec<(usize, mpsc::UnboundedSender<u64>)>,
     tally: Rc<RefCell<Tally>>,
+}
+
+impl Crowd {
+    /// Has some client write an update that is due now, or was to be a moment ago.
+    fn update(&self, due: Instant) {
+        let (group, seat) = &self.seats[fastrand::usize(..self.seats.len())];
+        let _ = seat.send(self.tally.borrow_mut().due(*group, due));
+    }
 }
 
 async fn run(plan: &Plan, tell: impl Fn(&str)) -> Result<Report, LoadError> {
@@ -147,7 +156,8 @@ async fn run(plan: &Plan, tell: impl Fn(&str)) -> Result<Report, LoadError> {
     updates(plan, &crowd, plan.warm_up).await;
     crowd.tally.borrow_mut().begin();
     let before = (node.as_ref().map(Process::cpu).transpose()?, own.cpu()?);
-    let (began, sent) = (Instant::now(), updates(plan, &crowd, plan.duration).await);
+    let began = Instant::now();
+    updates(plan, &crowd, plan.duration).await;
     let seconds = began.elapsed().as_secs_f64();
     // The process of the node may have been killed meanwhile: then nothing is said of it.
     let used = |process: &Process, cpu: Option<f64>, memory: Option<u64>| {
@@ -158,10 +168,8 @@ async fn run(plan: &Plan, tell: impl Fn(&str)) -> Result<Report, LoadError> {
     let traffic = crowd.tally.borrow().traffic;
     settle(&crowd).await;
     let tally = crowd.tally.borrow();
-    Ok(tally.report(
-        plan,
-        Counted { sent, seconds, connected, connect_cpu, traffic, node: node_used, own: own_used },
-    ))
+    Ok(tally
+        .report(plan, Counted { seconds, connected, connect_cpu, traffic, node: node_used, own: own_used }))
 }
 
 /// Opens all connections, and waits until all clients are live.
@@ -169,10 +177,10 @@ async fn connect(plan: &Plan, crowd: &mut Crowd, tell: impl Fn(&str)) -> Result<
     let mut pace = tokio::time::interval(Duration::from_secs_f64(1.0 / plan.connects));
     for number in 0..plan.clients {
         pace.tick().await;
-        let (order, orders) = mpsc::unbounded_channel();
-        crowd.seats.push(order);
+        let (update, updates) = mpsc::unbounded_channel();
         let group = number / plan.seen_by;
-        tokio::task::spawn_local(Seat::new(plan, group, crowd.tally.clone()).sit(orders));
+        crowd.seats.push((group, update));
+        tokio::task::spawn_local(Seat::new(plan, group, crowd.tally.clone()).sit(updates));
         if number % 1000 == 999 {
             tell(&format!("{} connections", number + 1));
         }
@@ -193,22 +201,18 @@ async fn connect(plan: &Plan, crowd: &mut Crowd, tell: impl Fn(&str)) -> Result<
     }
 }
 
-/// Lets clients write for a while. Returns how many updates were due.
-async fn updates(plan: &Plan, crowd: &Crowd, time: Duration) -> u64 {
+/// Lets clients write for a while.
+async fn updates(plan: &Plan, crowd: &Crowd, time: Duration) {
     let began = tokio::time::Instant::now();
     let mut due = began;
-    let mut sent = 0;
     loop {
         // Arrivals of a Poisson process: nothing keeps clients of the world in step.
         due += Duration::from_secs_f64(-(1.0 - fastrand::f64()).ln() / plan.rate);
         if due > began + time {
-            tokio::time::sleep_until(began + time).await;
-            return sent;
+            return tokio::time::sleep_until(began + time).await;
         }
         tokio::time::sleep_until(due).await;
-        let number = fastrand::usize(..crowd.seats.len());
-        let _ = crowd.seats[number].send(Order::Write { due: due.into_std() });
-        sent += 1;
+        crowd.update(due.into_std());
     }
 }
 

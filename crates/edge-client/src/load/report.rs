@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What clients have noted.
 #[derive(Default)]
 pub(super) struct Tally {
-    pub(super) local_writes: Samples,
+    local_writes: Samples,
     pub(super) cached_reads: Samples,
     loads: Samples,
     to_ack: Samples,
@@ -23,15 +23,15 @@ pub(super) struct Tally {
     errors: BTreeMap<String, u64>,
     /// Updates that are not acknowledged, or not seen by all of their group.
     open: BTreeMap<u64, Open>,
+    /// How many updates were due so far, and how many of them do not count.
     numbers: u64,
+    uncounted: u64,
     pub(super) traffic: Traffic,
 }
 
 /// What was counted from outside of clients.
 pub(super) struct Counted {
-    /// Updates that were due.
-    pub(super) sent: u64,
-    /// How long that took.
+    /// How long updates were due.
     pub(super) seconds: f64,
     /// Until all clients were live.
     pub(super) connected: Duration,
@@ -175,11 +175,18 @@ impl Tally {
         self.groups[group] += 1;
     }
 
-    /// An update is committed; returns its number.
-    pub(super) fn writes(&mut self, group: usize, due: Instant) -> u64 {
+    /// An update is due; returns its number. Its client commits it as soon as it can.
+    pub(super) fn due(&mut self, group: usize, due: Instant) -> u64 {
         self.numbers += 1;
         self.open.insert(self.numbers, Open { due, acknowledged: false, unseen: self.groups[group] - 1 });
         self.numbers
+    }
+
+    /// An update is committed, which took so long.
+    pub(super) fn written(&mut self, number: u64, time: Duration) {
+        if number > self.uncounted {
+            self.local_writes.add(time);
+        }
     }
 
     pub(super) fn acknowledged(&mut self, number: u64, now: Instant) {
@@ -238,8 +245,10 @@ impl Tally {
         updates.sum::<usize>() + self.lost - self.failovers.0.len() as usize
     }
 
-    /// From now on it counts. What a client loses counts from the beginning.
+    /// From now on it counts. What a client loses counts from the beginning; an update that was due before does not, whenever its client
+    /// comes to write it.
     pub(super) fn begin(&mut self) {
+        self.uncounted = self.numbers;
         for samples in
             [&mut self.local_writes, &mut self.cached_reads, &mut self.to_ack, &mut self.to_visible]
         {
@@ -261,7 +270,7 @@ impl Tally {
             connected: counted.connected.as_secs_f64(),
             load: self.loads.times(),
             cpu_a_connection: counted.connect_cpu.map(|cpu| cpu / plan.clients as f64),
-            updates: counted.sent,
+            updates: self.numbers - self.uncounted,
             unacknowledged: self.open.values().filter(|open| !open.acknowledged).count() as u64,
             to_ack: self.to_ack.times(),
             to_visible: self.to_visible.times(),
@@ -277,5 +286,72 @@ impl Tally {
             own: counted.own,
             errors: self.errors.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan {
+            endpoints: Vec::new().into(),
+            token: Default::default(),
+            clients: 3,
+            seen_by: 3,
+            rate: 1.0,
+            regions: 1,
+            connects: 1.0,
+            warm_up: Duration::ZERO,
+            duration: Duration::ZERO,
+            pid: None,
+            prefix: String::new(),
+        }
+    }
+
+    /// A group of three clients.
+    fn three() -> Tally {
+        let mut tally = Tally::default();
+        (0..3).for_each(|_| tally.comes(0));
+        tally
+    }
+
+    fn report(tally: &Tally) -> Report {
+        let counted = Counted {
+            seconds: 1.0,
+            connected: Duration::ZERO,
+            connect_cpu: None,
+            traffic: Traffic::default(),
+            node: None,
+            own: None,
+        };
+        tally.report(&plan(), counted)
+    }
+
+    /// On a busy machine a client came to write an update of the warm-up when counting had begun. It was counted as seen and as
+    /// written, but not as due.
+    #[test]
+    fn an_update_of_the_warm_up_does_not_count_whenever_it_is_written() {
+        let (mut tally, now) = (three(), Instant::now());
+        let early = tally.due(0, now);
+        tally.begin();
+        let counts = tally.due(0, now);
+        for number in [early, counts] {
+            tally.written(number, Duration::ZERO);
+            tally.acknowledged(number, now);
+            tally.seen(number, now);
+        }
+        let report = report(&tally);
+        assert_eq!((report.updates, report.local_write.count, report.to_ack.count), (1, 1, 1));
+        assert_eq!((report.to_visible.count, report.unseen), (1, 1));
+    }
+
+    /// A load that ends while a client has not come to write its update has to wait for it.
+    #[test]
+    fn an_update_is_missing_from_when_it_is_due() {
+        let mut tally = three();
+        tally.begin();
+        tally.due(0, Instant::now());
+        assert_eq!((tally.missing(), report(&tally).unacknowledged), (3, 1));
     }
 }

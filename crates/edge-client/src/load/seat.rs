@@ -12,18 +12,8 @@ use tidemark_edge::durable::Durable;
 use tidemark_edge::frames::{OperationKind, Value};
 use tokio::sync::mpsc;
 
-/// What the load asks of a client.
-pub(super) enum Order {
-    /// An update of its group's key.
-    Write {
-        /// When that was to be.
-        due: Instant,
-    },
-}
-
 pub(super) struct Seat {
     driver: Driver<Durable>,
-    group: usize,
     key: Bytes,
     tally: Rc<RefCell<Tally>>,
     /// When its connection was asked for.
@@ -51,7 +41,6 @@ impl Seat {
         tally.borrow_mut().comes(group);
         Self {
             driver,
-            group,
             key,
             tally,
             began: Instant::now(),
@@ -63,12 +52,12 @@ impl Seat {
         }
     }
 
-    /// Runs as long as there may be orders.
-    pub(super) async fn sit(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+    /// Runs as long as there may be updates to write, given by their numbers.
+    pub(super) async fn sit(mut self, mut updates: mpsc::UnboundedReceiver<u64>) {
         loop {
             tokio::select! {
-                order = orders.recv() => match order {
-                    Some(Order::Write { due }) => self.write(due),
+                update = updates.recv() => match update {
+                    Some(number) => self.write(number),
                     None => return,
                 },
                 () = self.driver.step() => {}
@@ -77,15 +66,14 @@ impl Seat {
         }
     }
 
-    fn write(&mut self, due: Instant) {
+    fn write(&mut self, number: u64) {
         let mut transaction = self.driver.client().begin();
-        let number = self.tally.borrow_mut().writes(self.group, due);
         transaction.push(self.key.clone(), OperationKind::Set(number.to_string().into()));
         let began = Instant::now();
         self.driver.commit(transaction);
         self.unsent.push(number);
         self.seen = Some(number);
-        self.tally.borrow_mut().local_writes.add(began.elapsed());
+        self.tally.borrow_mut().written(number, began.elapsed());
     }
 
     /// Notes what has happened.

@@ -4,18 +4,21 @@ use bytes::Bytes;
 use std::cell::Cell;
 use std::fmt::Write;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tidemark_core::Reply;
 use tidemark_script::{Ended, Header, Host, Interpreter, Limits, Script, sha1_hex};
 
+/// Its clock advances by a millisecond whenever the interpreter looks at it, which is after a number of instructions: a
+/// script is stopped at the same instruction on every machine.
 pub(crate) struct Fixed {
-    begin: Instant,
+    looks: Rc<Cell<u32>>,
     pub(crate) logged: Rc<Cell<usize>>,
 }
 
 impl Host for Fixed {
     fn computed(&self) -> Duration {
-        self.begin.elapsed()
+        self.looks.set(self.looks.get() + 1);
+        Duration::from_millis(u64::from(self.looks.get()))
     }
 
     fn log(&self, _: u8, _: &str) {
@@ -29,6 +32,8 @@ impl Host for Fixed {
 
 pub(crate) struct Fixture {
     interpreter: Interpreter<Fixed>,
+    /// How often the interpreter has looked at the clock.
+    pub(crate) looks: Rc<Cell<u32>>,
     pub(crate) logged: Rc<Cell<usize>>,
     pub(crate) limits: Limits,
     /// How many commands were carried out.
@@ -37,10 +42,11 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let logged = Rc::new(Cell::new(0));
-        let host = Fixed { begin: Instant::now(), logged: logged.clone() };
+        let (looks, logged) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let host = Fixed { looks: looks.clone(), logged: logged.clone() };
         let limits = Limits { run: Duration::from_secs(20), memory: 64 << 20 };
-        Self { interpreter: Interpreter::new(host).expect("there is memory"), logged, limits, calls: 0 }
+        let interpreter = Interpreter::new(host).expect("there is memory");
+        Self { interpreter, looks, logged, limits, calls: 0 }
     }
 
     /// How a script ends: PING answers, any other command is an error.

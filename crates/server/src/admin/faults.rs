@@ -1,8 +1,10 @@
-//! Faults that an operator orders while the node runs: links cut, slowed and healed, this node slowed, its clock put wrong.
+//! Faults that an operator orders while the node runs, or before it starts: links cut, slowed and healed, this node slowed, its
+//! clock put wrong.
 
 use crate::net::Slowed;
 use crate::run::shard::{Core, Shard};
 use serde::Deserialize;
+use std::str::FromStr;
 use tidemark_core::Micros;
 use tidemark_node::Order;
 use tidemark_node::cuts::{CutOrder, Place};
@@ -48,14 +50,31 @@ impl Where {
 
 /// An order.
 #[derive(Clone, Debug)]
-pub(crate) struct FaultOrder {
+pub struct FaultOrder {
     pub(crate) deed: Deed,
     pub(crate) place: Where,
 }
 
+/// `cut {"from": "A", "to": "B"}`: the last word of the path and the body of a request to the admin server.
+impl FromStr for FaultOrder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (deed, place) = text.split_once(' ').unwrap_or((text, "{}"));
+        let deed = match deed {
+            "cut" => Deed::Cut,
+            "slow" => Deed::Slow,
+            "skew" => Deed::Skew,
+            "heal" => Deed::Heal,
+            _ => return Err(format!("there is no fault {deed:?}; say cut, slow, skew or heal")),
+        };
+        Ok(Self { deed, place: serde_json::from_str(place).map_err(|error| format!("{text}: {error}"))? })
+    }
+}
+
 impl Shard {
     /// Carries out an order.
-    pub(super) fn inject(&self, order: &FaultOrder) -> Result<(), String> {
+    pub(crate) fn inject(&self, order: &FaultOrder) -> Result<(), String> {
         let mut core = self.core.borrow_mut();
         let core = &mut *core;
         let engine = &mut core.engine;

@@ -10,6 +10,7 @@ mod report;
 
 use crate::ServeError;
 use crate::run::shard::Shard;
+pub use faults::FaultOrder;
 pub(crate) use orders::Orders;
 use report::Report;
 use std::net::TcpListener;

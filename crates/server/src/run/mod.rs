@@ -99,6 +99,7 @@ pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), Ser
     let listeners = sockets.listen()?;
     let identity = Identity::new(&ready, clock.now().wall);
     let redis = redis_config(&config, ready.redis.port());
+    let faults = std::mem::take(&mut config.faults);
     let core = Core::new(Engine::new(node, clock, Arc::new(config), identity, redis));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -107,6 +108,8 @@ pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), Ser
     let local = LocalSet::new();
     let (disk, results) = DiskThread::start().map_err(failed("cannot start the disk's thread"))?;
     let shard = Rc::new(Shard::new(core, disk));
+    // Before any connection, so that nothing passes that is to be cut or late.
+    faults.iter().try_for_each(|fault| shard.inject(fault)).map_err(ServeError::Config)?;
     let outcome = local.block_on(&runtime, serve(shard.clone(), listeners, ready, hooks, results));
     // Tasks and connections end here: what is left is the node.
     drop(local);

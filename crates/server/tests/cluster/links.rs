@@ -108,6 +108,32 @@ fn a_slow_link_is_slow_and_keeps_order() {
     assert!(cluster.page(0, "/status").contains(r#""delay_us":150000"#));
 }
 
+/// A node that was restarted was told of its faults when it served, and had connected to others by then.
+#[test]
+fn a_node_that_starts_with_faults_has_them_from_its_first_connection_on() {
+    let mut cluster = Cluster::regions("eventual", 2, 1);
+    cluster.client(0).ok(&["SET", "k", "before"]);
+    arrives(&cluster, 1, "k", "before");
+    cluster.stop(1);
+    cluster.client(0).ok(&["SET", "k", "late"]);
+    cluster.stop(0);
+    let hour = r#"slow {"from": "A", "to": "B", "one_way": true, "ms": 3600000}"#;
+    let faults = [hour, r#"skew {"ms": 60000}"#, r#"cut {"from": "B", "to": "A", "one_way": true}"#];
+    cluster.configure(0, |config| config.faults = faults.map(|fault| fault.parse().unwrap()).to_vec());
+    cluster.restart(0);
+    let status = cluster.status(0);
+    assert_eq!(status["clock_ahead_us"], 60_000_000);
+    let (cut, slow) = (&status["faults"][1], &status["faults"][0]);
+    assert_eq!((&cut["from"], &cut["cut"]), (&"B".into(), &true.into()), "{status}");
+    assert_eq!((&slow["from"], &slow["slow_us"]), (&"A".into(), &3_600_000_000_u64.into()), "{status}");
+    cluster.restart(1);
+    // What the emulated network holds is still to be sent, an hour from now.
+    eventually("the write is under way", || cluster.status(0)["links"][0]["queued_bytes"] != 0);
+    assert_eq!(cluster.client(1).text(&["GET", "k"]), "before");
+    cluster.client(1).ok(&["SET", "from-b", "1"]);
+    assert_eq!(cluster.client(0).text(&["GET", "from-b"]), "-");
+}
+
 #[test]
 fn wrong_orders_are_refused_in_words() {
     let cluster = Cluster::regions("eventual", 2, 1);

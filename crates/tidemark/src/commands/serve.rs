@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tidemark_server::config::{self, Address, Fsync, MemoryPolicy, Overrides, Secret, SessionScope, Size};
-use tidemark_server::{ServeError, run_node};
+use tidemark_server::{FaultOrder, ServeError, run_node};
 use tracing_subscriber::EnvFilter;
 
 const ENVIRONMENT: &str = "\
@@ -47,6 +47,9 @@ pub(crate) struct Serve {
     /// Stop when standard input ends: how children of `up` notice that it died.
     #[arg(long, hide = true)]
     stop_on_eof: bool,
+    /// Have this fault from the first connection on: how children of `up` keep theirs when they are restarted.
+    #[arg(long, hide = true, value_name = "FAULT")]
+    fault: Vec<FaultOrder>,
 }
 
 /// What may differ from the cluster file.
@@ -139,6 +142,7 @@ impl Serve {
         let (cluster, me) = loaded.map_err(|error| Usage(error.to_string()))?;
         let mut node = cluster.node_config(me).map_err(Usage)?;
         node.ready_file = self.ready_file;
+        node.faults = self.fault;
         match run_node(node) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(ServeError::Config(what)) => Err(Usage(what).into()),

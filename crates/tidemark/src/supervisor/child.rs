@@ -37,6 +37,9 @@ impl Child {
             .arg(supervisor.dir.join("cluster.toml"))
             .args(["--node", &node.name]);
         command.arg("--ready-file").arg(&ready).arg("--stop-on-eof");
+        for fault in supervisor.faults_of(node) {
+            command.args(["--fault", &fault]);
+        }
         // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then ends its children.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
         let mut tail = Tail::at_end_of(&log);

@@ -1,5 +1,5 @@
 //! Links that are cut or slow, nodes that are slow or whose clocks are wrong. The supervisor knows them all and tells
-//! the nodes, again after a restart.
+//! the nodes. A node that it starts has them from its first connection on.
 
 use super::Supervisor;
 use super::api::{Action, Fault, NodeFault};
@@ -48,6 +48,13 @@ impl Faults {
         fault.map_or((0, 0), |fault| (fault.slow_us, fault.ahead_us))
     }
 
+    /// What has to be told to `node`, which knows `before`.
+    fn since(&self, before: &Self, node: &str) -> Vec<Order> {
+        let mut orders = orders(&before.links, &self.links);
+        orders.extend(own_orders(before.of_node(node), self.of_node(node)));
+        orders
+    }
+
     /// Heals what leads from `from` to `to`; naming a region heals what is inside, too.
     fn heal(&mut self, from: &str, to: &str) {
         let inside = |outer: &str, inner: &str| inner == outer || inner.split('/').next() == Some(outer);
@@ -66,8 +73,7 @@ impl Supervisor {
         let before = self.known_faults();
         self.note(action)?;
         let after = self.known_faults();
-        let everybody: Vec<usize> = (0..self.cluster.nodes.len()).collect();
-        self.tell(&everybody, &before, &after).await?;
+        self.tell(&before, &after).await?;
         let told = in_words(&after.links, &after.nodes);
         Ok(if told.is_empty() { "all links are whole, and all clocks right".into() } else { told.join("\n") })
     }
@@ -146,20 +152,20 @@ impl Supervisor {
         }
     }
 
-    /// Tells nodes that have just started what everybody else knows.
-    pub(super) async fn tell_again(&self, nodes: &[usize]) -> anyhow::Result<()> {
-        self.tell(nodes, &Faults::default(), &self.known_faults()).await
+    /// What a node that starts is told of faults, as its command line has them.
+    pub(super) fn faults_of(&self, node: &Node) -> Vec<String> {
+        let orders = self.known_faults().since(&Faults::default(), &node.name);
+        orders.into_iter().map(|(what, body)| format!("{what} {body}")).collect()
     }
 
-    /// Tells those of `nodes` that run what has changed.
-    async fn tell(&self, nodes: &[usize], before: &Faults, after: &Faults) -> anyhow::Result<()> {
-        let of_links = orders(&before.links, &after.links);
-        for index in nodes {
-            let node = &self.cluster.nodes[*index];
-            let runs = self.locked()[*index].child.is_some();
-            let own = own_orders(before.of_node(&node.name), after.of_node(&node.name));
-            for (what, body) in of_links.iter().chain(&own).filter(|_| runs) {
-                let told = self.ask(node, what, Some(body.clone())).await;
+    /// Tells the nodes that run what has changed.
+    async fn tell(&self, before: &Faults, after: &Faults) -> anyhow::Result<()> {
+        for (index, node) in self.cluster.nodes.iter().enumerate() {
+            if self.locked()[index].child.is_none() {
+                continue;
+            }
+            for (what, body) in after.since(before, &node.name) {
+                let told = self.ask(node, &format!("admin/{what}"), Some(body)).await;
                 told.with_context(|| format!("{} could not be told", node.name))?;
             }
         }
@@ -192,13 +198,13 @@ fn limited(by_us: u64) -> anyhow::Result<()> {
     }
 }
 
-/// A request to a node: its path, and its body.
+/// A request to a node: its path below `admin`, and its body.
 type Order = (&'static str, Value);
 
 /// What turns one node's own faults, as [`Faults::of_node`] has them, into others.
 fn own_orders(before: (u64, i64), after: (u64, i64)) -> Vec<Order> {
-    let slow = (after.0 != before.0).then(|| ("admin/slow", json!({"ms": after.0 as f64 / 1e3})));
-    let skew = (after.1 != before.1).then(|| ("admin/skew", json!({"ms": after.1 as f64 / 1e3})));
+    let slow = (after.0 != before.0).then(|| ("slow", json!({"ms": after.0 as f64 / 1e3})));
+    let skew = (after.1 != before.1).then(|| ("skew", json!({"ms": after.1 as f64 / 1e3})));
     slow.into_iter().chain(skew).collect()
 }
 
@@ -213,14 +219,14 @@ fn orders(before: &[Fault], after: &[Fault]) -> Vec<Order> {
         let old = in_list(before, &new).unwrap_or_else(|| whole(&new));
         let Fault { from, to, .. } = &new;
         if old.cut && !new.cut {
-            orders.push(("admin/heal", json!({"from": from, "to": to, "one_way": true})));
+            orders.push(("heal", json!({"from": from, "to": to, "one_way": true})));
         }
         if new.cut && !old.cut {
-            orders.push(("admin/cut", json!({"from": from, "to": to, "one_way": true})));
+            orders.push(("cut", json!({"from": from, "to": to, "one_way": true})));
         }
         if new.slow_us != old.slow_us {
             let ms = new.slow_us as f64 / 1e3;
-            orders.push(("admin/slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
+            orders.push(("slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
         }
     }
     orders
@@ -237,11 +243,11 @@ mod tests {
             let told = orders(before, after).into_iter();
             told.map(|(what, body)| format!("{what} {} {}", body["to"], body["ms"])).collect::<Vec<_>>()
         };
-        assert_eq!(order(&[], &[fault("B", true, 0)]), ["admin/cut \"B\" null"]);
-        assert_eq!(order(&[fault("B", true, 0)], &[fault("B", true, 5_000)]), ["admin/slow \"B\" 5.0"]);
-        assert_eq!(order(&[fault("B", false, 5_000)], &[]), ["admin/slow \"B\" 0.0"]);
+        assert_eq!(order(&[], &[fault("B", true, 0)]), ["cut \"B\" null"]);
+        assert_eq!(order(&[fault("B", true, 0)], &[fault("B", true, 5_000)]), ["slow \"B\" 5.0"]);
+        assert_eq!(order(&[fault("B", false, 5_000)], &[]), ["slow \"B\" 0.0"]);
         let (b, c) = (fault("B", true, 0), fault("C", true, 0));
-        assert_eq!(order(&[b.clone(), c.clone()], std::slice::from_ref(&c)), ["admin/heal \"B\" null"]);
+        assert_eq!(order(&[b.clone(), c.clone()], std::slice::from_ref(&c)), ["heal \"B\" null"]);
         assert!(order(&[b.clone(), c.clone()], &[c, b]).is_empty());
     }
 
@@ -254,8 +260,8 @@ mod tests {
         let told = |before, after| {
             own_orders(before, after).iter().map(|(what, body)| format!("{what} {body}")).collect::<Vec<_>>()
         };
-        assert_eq!(told((0, 0), (5_000, -2_000)), [r#"admin/slow {"ms":5.0}"#, r#"admin/skew {"ms":-2.0}"#]);
-        assert_eq!(told((5_000, -2_000), (5_000, 0)), [r#"admin/skew {"ms":0.0}"#]);
+        assert_eq!(told((0, 0), (5_000, -2_000)), [r#"slow {"ms":5.0}"#, r#"skew {"ms":-2.0}"#]);
+        assert_eq!(told((5_000, -2_000), (5_000, 0)), [r#"skew {"ms":0.0}"#]);
         faults.change_node("a-1", |fault| fault.slow_us = 0);
         faults.change_node("a-1", |fault| fault.ahead_us = 0);
         assert!(faults.nodes.is_empty());

@@ -142,9 +142,9 @@ impl Supervisor {
             _ => {}
         }
         self.start(vec![index]).await?;
-        let (begun, mut told) = (Instant::now(), false);
+        let begun = Instant::now();
         loop {
-            match self.has_come_back(index, &mut told).await {
+            match self.has_come_back(index).await {
                 Ok(true) => {
                     return Ok(format!("{name} begins with an empty directory, and has everything again"));
                 }
@@ -166,12 +166,8 @@ impl Supervisor {
         }
     }
 
-    /// Whether a node that began with nothing has what its group has, and votes again. It is told of faults once.
-    async fn has_come_back(&self, index: usize, told: &mut bool) -> anyhow::Result<bool> {
-        if !*told {
-            self.tell_again(&[index]).await?;
-            *told = true;
-        }
+    /// Whether a node that began with nothing has what its group has, and votes again.
+    async fn has_come_back(&self, index: usize) -> anyhow::Result<bool> {
         let node = &self.cluster.nodes[index];
         let status = self.ask(node, "status", None).await?;
         let voters = status["group"]["voters"].as_array();

@@ -135,7 +135,6 @@ impl Supervisor {
                 let nodes = self.nodes_of(&target)?;
                 self.end(&nodes, "stopped", Child::stop).await;
                 self.start(nodes.clone()).await?;
-                self.tell_again(&nodes).await?;
                 Ok(format!("restarted {}", self.names(&nodes)))
             }
             Action::Regroup { change } => self.regroup(change).await,

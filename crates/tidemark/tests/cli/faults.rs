@@ -69,7 +69,7 @@ fn a_killed_region_loses_nothing_it_acknowledged() {
         return;
     }
     let up = Up::start(&["--regions", "2"]);
-    up.order(&["cut", "a", "b"]);
+    up.order(&["cut", "b", "a", "--one-way"]);
     for n in 0..20 {
         assert_eq!(up.redis("b", &["SET", &format!("key{n}"), &n.to_string()]), "OK");
     }
@@ -82,13 +82,41 @@ fn a_killed_region_loses_nothing_it_acknowledged() {
     for n in 0..20 {
         assert_eq!(up.redis("b", &["GET", &format!("key{n}")]), n.to_string());
     }
+    eventually("yes".into(), || up.redis("b", &["GET", "meanwhile"]));
     // Now nobody is left who was told of the cut when it was made.
     up.order(&["restart", "a"]);
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(up.redis("a", &["GET", "key0"]), "", "restarted nodes are told again of the cut");
+    assert_eq!(up.redis("a", &["SET", "after", "yes"]), "OK");
+    eventually("yes".into(), || up.redis("b", &["GET", "after"]));
+    assert_eq!(up.redis("a", &["GET", "key0"]), "", "restarted nodes know of the cut");
     up.order(&["heal"]);
     eventually("19".into(), || up.redis("a", &["GET", "key19"]));
-    eventually("yes".into(), || up.redis("b", &["GET", "meanwhile"]));
+    up.stop();
+}
+
+/// The supervisor told a restarted node of its faults when it served. By then it had connected to others, and what it sent
+/// was neither cut nor late.
+#[test]
+fn a_restarted_node_has_its_faults_before_it_serves() {
+    let up = Up::start(&["--regions", "2"]);
+    up.order(&["cut", "a", "b"]);
+    up.order(&["slow", "a", "b", "--by", "1s"]);
+    up.order(&["slow", "a", "--by", "1s"]);
+    up.order(&["skew", "a", "--by", "5s"]);
+    let before = up.node("a")["detail"].clone();
+    up.order(&["restart", "a"]);
+    let after = up.node("a")["detail"].clone();
+    for what in ["faults", "late_us", "clock_ahead_us"] {
+        assert_eq!(after[what], before[what], "{what}");
+    }
+    let log = std::fs::read_to_string(up.dir.join("a.log")).unwrap();
+    let lines = log.lines().map(|line| match line {
+        line if line.contains("ready: node a") => "ready",
+        line if line.contains("ordered by the operator") => "fault",
+        _ => "",
+    });
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let orders = ["fault"; 6]; // two links, each cut and slow; late; ahead
+    assert_eq!(lines, [&["ready"][..], &orders, &orders, &["ready"]].concat(), "{log}");
     up.stop();
 }
 

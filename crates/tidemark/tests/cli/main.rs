@@ -10,6 +10,7 @@ mod config;
 mod demo;
 mod documents;
 mod edge;
+mod edge_bench;
 mod experiments;
 mod faults;
 mod harness;

@@ -36,10 +36,11 @@ impl Default for Plan {
     }
 }
 
-/// A link that is not as it should be: told again to nodes that restart.
+/// A link that is not as it should be.
 #[derive(Clone, Debug)]
 struct Fault {
-    path: &'static str,
+    /// The path below `admin`.
+    what: &'static str,
     body: String,
 }
 
@@ -100,10 +101,13 @@ impl Nodes {
         command
     }
 
-    /// Starts a node, which appends to its log.
+    /// Starts a node, which appends to its log and has the faults of links from its first connection on.
     pub(crate) fn spawn(&self, node: usize) {
         let log = OpenOptions::new().create(true).append(true).open(&self.nodes[node].log).expect("its log");
         let mut command = self.command(node);
+        for Fault { what, body } in &*self.faults.lock().unwrap_or_else(PoisonError::into_inner) {
+            command.args(["--fault", &format!("{what} {body}")]);
+        }
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("its log")).stdout(log);
         let child = command.spawn().expect("the program runs");
         self.children()[node] = Some(child);
@@ -153,7 +157,8 @@ impl Nodes {
     }
 
     fn order(&self, node: usize, fault: &Fault) {
-        let answer = http(self.nodes[node].admin, "POST", fault.path, &fault.body);
+        let path = format!("/admin/{}", fault.what);
+        let answer = http(self.nodes[node].admin, "POST", &path, &fault.body);
         assert!(answer.as_ref().is_some_and(|(code, _)| (200..300).contains(code)), "{fault:?}: {answer:?}");
     }
 
@@ -162,7 +167,7 @@ impl Nodes {
             (0..self.nodes.len()).filter(|node| self.children()[*node].is_some()).collect();
         running.iter().for_each(|node| self.order(*node, &fault));
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        if fault.path.ends_with("heal") { faults.clear() } else { faults.push(fault) }
+        if fault.what == "heal" { faults.clear() } else { faults.push(fault) }
     }
 }
 
@@ -195,22 +200,20 @@ impl Cluster for Nodes {
     fn restart(&self, node: usize) {
         self.spawn(node);
         self.wait_until_it_serves(node);
-        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        faults.iter().for_each(|fault| self.order(node, fault));
     }
 
     fn cut(&self, from: &str, to: &str, one_way: bool) {
         let body = serde_json::json!({"from": from, "to": to, "one_way": one_way}).to_string();
-        self.harm(Fault { path: "/admin/cut", body });
+        self.harm(Fault { what: "cut", body });
     }
 
     fn slow(&self, from: &str, to: &str, by_ms: u64) {
         let body = serde_json::json!({"from": from, "to": to, "one_way": true, "ms": by_ms}).to_string();
-        self.harm(Fault { path: "/admin/slow", body });
+        self.harm(Fault { what: "slow", body });
     }
 
     fn heal(&self) {
-        self.harm(Fault { path: "/admin/heal", body: "{}".to_string() });
+        self.harm(Fault { what: "heal", body: "{}".to_string() });
     }
 
     fn processes(&self) -> Vec<Result<Option<u32>, String>> {

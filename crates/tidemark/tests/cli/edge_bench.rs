@@ -1,0 +1,116 @@
+//! `tidemark edge bench` as a process: a load of many clients.
+
+use crate::edge::{Regions, Running};
+use crate::harness::{binary, eventually, has, rates_count, said, some_port, tidemark};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A node whose limit of open files cannot be raised turns away the clients that it has no files for, and says why.
+#[test]
+fn where_too_few_files_may_be_open_clients_are_told() {
+    let (dir, port) = (TempDir::new().unwrap(), some_port());
+    let limited = |limit: &str, args: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(binary()).args(args);
+        command.env("XDG_RUNTIME_DIR", dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let ports = [port, port + 10, port + 30].map(|port| port.to_string());
+    let data = dir.path().join("cluster");
+    let mut up = vec!["up", "--regions", "1", "--dir", data.to_str().unwrap(), "--base-port", &ports[0]];
+    up.extend(["--http-port", &ports[1], "--edge", &ports[2]]);
+    let mut up = Running(limited("-n 300", &up));
+    let (mut told, mut ready) = (BufReader::new(up.0.stdout.take().unwrap()).lines(), false);
+    let mut warning = String::new();
+    while !ready || warning.is_empty() {
+        // What the node and `up` say comes in either order.
+        let line = told.next().expect("it says both").unwrap();
+        ready |= line == "ready";
+        if line.contains("may open 300 files") {
+            warning = line;
+        }
+    }
+    assert!(warning.contains("44 clients") && warning.contains("ulimit -n"), "{warning}");
+    let gateway = format!("127.0.0.1:{}", ports[2]);
+    let bench = ["edge", "--connect", &gateway, "bench", "--duration", "1s", "--warm-up", "0s", "--clients"];
+    // It raises its own limit where it may.
+    let output = limited("-Sn 60", &[&bench[..], &["44"]].concat()).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let output = limited("-n 300", &[&bench[..], &["1000"]].concat()).wait_with_output().unwrap();
+    assert!(said(&output).contains("ulimit -n 1064"), "{}", said(&output));
+}
+
+/// Some hundred clients of one node, over real sockets: all are served, each update is acknowledged and seen, and a client costs the node
+/// little memory. Then the node is killed, and all go on at another one.
+#[test]
+fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
+    let regions = Regions::start();
+    let pid = regions.up.node("a")["pid"].to_string();
+    let mut all = vec!["edge"];
+    all.extend(regions.connect());
+    all.extend(["-k", "2", "bench", "--json", "--warm-up", "1s", "--rate", "20", "--seen-by", "50"]);
+    let report = |output: &Output| -> Value {
+        assert!(output.status.success(), "{}", said(output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let long = ["--clients", "500", "--duration", "4s", "--pid", &pid];
+    let load = report(&tidemark(&[&all[..], &long].concat()));
+    assert_eq!((&load["load"]["count"], &load["unacknowledged"]), (&500.into(), &0.into()), "{load}");
+    assert!(load["to_ack"]["count"].as_u64() > Some(0) && load["failover"].is_null(), "{load}");
+    // Each is seen by the 49 others, but for what another update has replaced before that.
+    let (seen, unseen) = (load["to_visible"]["count"].as_u64().unwrap(), load["unseen"].as_u64().unwrap());
+    assert_eq!(seen + unseen, 49 * load["updates"].as_u64().unwrap(), "{load}");
+    assert_eq!(load["local_write"]["count"], load["updates"], "{load}");
+    assert!(seen > 0, "{load}");
+    if rates_count() {
+        assert!(seen > unseen, "few are replaced before they are seen: {load}");
+    }
+    let memory = load["node"]["memory_a_client"].as_f64().unwrap();
+    assert!(memory < f64::from(64 << 10), "{memory} bytes a client: is there a large buffer for each?");
+
+    let duration = ["--clients", "200", "--duration", "5s"];
+    let mut bench = Command::new(binary());
+    bench.args(&all).args(duration).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut bench = bench.spawn().unwrap();
+    let mut told = BufReader::new(bench.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("200 clients are live")));
+    regions.up.order(&["kill", "a"]);
+    let load = report(&bench.wait_with_output().unwrap());
+    assert_eq!(
+        (&load["failover"]["lost"], &load["failover"]["times"]["count"]),
+        (&200.into(), &200.into()),
+        "{load}"
+    );
+    assert_eq!(load["unacknowledged"], 0, "{load}");
+}
+
+/// Clients with an application: what they keep they read at once, what they do not they are sent, and all that they write is taken, and is
+/// there for Redis clients.
+#[test]
+fn clients_of_a_social_network_read_what_they_keep_at_once() {
+    let regions = Regions::start();
+    let mut all = vec!["edge"];
+    all.extend(regions.connect());
+    all.extend(["-k", "2", "bench", "--workload", "social", "--set", "keys=1600", "--set", "friends=5"]);
+    all.extend(["--clients", "20", "--rate", "400", "--cache", "64", "--fill", "--json", "--duration", "4s"]);
+    let output = tidemark(&all);
+    assert!(output.status.success(), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |name: &str, field: &str| report[name][field].as_f64().unwrap();
+    let hits = report["hit_share"].as_f64().unwrap();
+    assert!(hits > 0.0 && hits < 1.0, "{report}");
+    assert!(number("hit", "p50_us") < number("miss", "p50_us"), "{report}");
+    assert!(number("to_ack", "count") > 0.0, "{report}");
+    if rates_count() {
+        let transactions = report["transactions"].as_f64().unwrap();
+        assert!(transactions > 800.0 && (0.4..0.99).contains(&hits), "{report}");
+        // Twelve percent are updates.
+        assert!(number("to_ack", "count") > 0.05 * transactions, "{report}");
+    }
+    if has("redis-cli") {
+        let friends = || regions.up.redis("a", &["scard", "user:7:friends"]).parse::<u32>().ok();
+        eventually(true, || friends() >= Some(5));
+    }
+}
