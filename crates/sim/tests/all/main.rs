@@ -2,10 +2,6 @@
 
 mod crowd;
 mod document;
-mod groups;
 mod load;
 mod load_pairs;
-mod nodes;
-mod placement;
-mod resolvers;
 mod roaming;

@@ -4,8 +4,12 @@
 
 mod campaigns;
 mod edge;
+mod groups;
 mod layouts;
 mod mutants;
+mod nodes;
+mod placement;
 mod playing;
+mod resolvers;
 mod sequential;
 mod typed;

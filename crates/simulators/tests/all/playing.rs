@@ -41,7 +41,7 @@ fn schedules() -> Schedules {
 }
 
 /// The seeds of a campaign that this run plays. One seed alone is a schedule that is known for something: it is played by all runs.
-fn of_this_run(seeds: Range<u64>) -> Range<u64> {
+pub(crate) fn of_this_run(seeds: Range<u64>) -> Range<u64> {
     let count = seeds.end - seeds.start;
     match schedules() {
         _ if count == 1 => seeds,

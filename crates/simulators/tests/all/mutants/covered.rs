@@ -42,14 +42,16 @@ fn files(place: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands in lists in these files, where tests name the rules that they play without; and the rules of the variants
-/// that they play.
+/// What stands in lists in these files, where tests name the rules that they play without; the rules of the variants that they play;
+/// and those of commands.
 fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files {
         let text = read_to_string(file).expect("a test's source");
         let lists = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
         names.extend(lists.flat_map(|(list, _)| list.split(',').map(|name| name.trim().to_string())));
+        let commands = text.split("--without ").skip(1).filter_map(|rest| rest.split_whitespace().next());
+        names.extend(commands.map(String::from));
         let played =
             variants().filter(|(_, variant)| text.contains(&format!("as_published(\"{}\"", variant.name)));
         names
@@ -63,7 +65,7 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../steps/tests/all");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
-    let groups = tests.join("../../../sim/tests/all/groups.rs");
+    let groups = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/groups.rs");
     let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));
     let mut found = vec![tests.join(format!("{module}.rs")), groups];
     found.extend(components);
@@ -89,7 +91,7 @@ fn each_rule_is_switched_off_by_a_test() {
 #[test]
 fn each_rule_of_groups_is_switched_off_by_a_test() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut tests = vec![crates.join("sim/tests/all/groups.rs")];
+    let mut tests = vec![crates.join("simulators/tests/seeds.txt")];
     files(&crates.join("group/tests"), &mut tests);
     let names = switched_off(&tests);
     for rule in GROUP_RULES {
@@ -99,8 +101,7 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
 
 #[test]
 fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
-    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/all/nodes.rs");
-    let names = switched_off(&[nodes]);
+    let names = switched_off(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds.txt")]);
     for rule in HOST_RULES.iter().chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
     }
