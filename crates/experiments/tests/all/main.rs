@@ -2,7 +2,9 @@
 
 mod claims;
 mod common;
+mod compare;
 mod engine;
 mod figures;
 mod files;
+mod lines;
 mod results;

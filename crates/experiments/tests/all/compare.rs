@@ -1,8 +1,6 @@
 //! Measuring again, beside what is published.
 
-mod common;
-
-use common::{Toy, experiment, options, run_one, run_toy, text};
+use crate::common::{Toy, experiment, options, run_one, run_toy, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_experiments::{
