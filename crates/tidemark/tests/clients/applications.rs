@@ -9,7 +9,6 @@ use std::process::Command;
 use std::time::Duration;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn example(path: &str) -> PathBuf {
     Path::new(EXAMPLES).join(path)
@@ -97,7 +96,7 @@ impl TwoRegions {
     /// Waits until the program prints the same in both regions, and that is `expected`.
     fn agree(&self, words: &str, expected: &str) {
         for region in [0, 1] {
-            wait_for(&format!("{words}: {expected:?} in region {region}"), PATIENCE, || {
+            wait_for(&format!("{words}: {expected:?} in region {region}"), || {
                 (self.run(region, words, &[]) == expected).then_some(())
             });
         }

@@ -7,7 +7,7 @@ use crate::install;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use tidemark_patience::PATIENCE;
 
 /// What differs on purpose: the request, in which versions of the protocol, and why. redis-server is 7.0 where it was
 /// tried; Tidemark answers as 7.2 does.
@@ -33,7 +33,7 @@ impl Redis {
         command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
         command.arg(scratch.path()).stdout(Stdio::null());
         let child = command.spawn().expect("redis-server runs");
-        wait_for("redis-server serves", Duration::from_secs(30), || TcpStream::connect(address).ok());
+        wait_for("redis-server serves", || TcpStream::connect(address).ok());
         Self { child, address }
     }
 }
@@ -64,7 +64,7 @@ impl Side {
             return stream.try_clone().expect("a socket");
         }
         let stream = TcpStream::connect(self.address).expect("it serves");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         self.stream = Some(stream.try_clone().expect("a socket"));
         if !self.greeting.is_empty() {
             self.ask(self.greeting.as_bytes());
@@ -92,7 +92,7 @@ impl Side {
                 Ok(count) if count > 0 => answer.extend_from_slice(&chunk[..count]),
                 Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => {
                     self.stream = None;
-                    answer.extend_from_slice(b"(nothing more for ten seconds)");
+                    answer.extend_from_slice(b"(nothing more)");
                     return answer;
                 }
                 _ => {

@@ -9,7 +9,6 @@ use crate::install;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 const RECORDS: u64 = 1000;
 const OPERATIONS: u64 = 2000;
@@ -109,7 +108,7 @@ fn dbsize(client: &mut Client) -> u64 {
 }
 
 fn wait_for_keys(nodes: &[SocketAddr], count: u64) {
-    wait_for(&format!("{count} keys in every region"), Duration::from_secs(30), || {
+    wait_for(&format!("{count} keys in every region"), || {
         nodes.iter().all(|node| keys(*node) == count).then_some(())
     });
 }
@@ -292,7 +291,7 @@ fn ycsb_of_java_tells_when_its_server_dies_and_what_it_counted_is_there() {
     let endless = [("recordcount", "1000000000")];
     let mut command = java("-load", "a", &[node], &endless).expect("it was there");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("java runs");
-    wait_for("some records", Duration::from_secs(60), || (keys(node) > 1000).then_some(()));
+    wait_for("some records", || (keys(node) > 1000).then_some(()));
     up.kill(0);
     // Each thread ends at its first record that fails.
     let output = child.wait_with_output().expect("it ends");
@@ -303,6 +302,6 @@ fn ycsb_of_java_tells_when_its_server_dies_and_what_it_counted_is_there() {
     let failed = unknown + report.count("[INSERT] SERVICE_UNAVAILABLE");
     assert!(done > 0 && unknown > 0 && failed == 6, "{}", report.said);
     up.restart(0);
-    let found = wait_for("the node serves", Duration::from_secs(30), || Some(keys(node)).filter(|n| *n > 0));
+    let found = wait_for("the node serves", || Some(keys(node)).filter(|n| *n > 0));
     assert!((done..=done + unknown).contains(&found), "{found} keys: {}", report.said);
 }

@@ -9,13 +9,12 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 use tidemark_wire::resp::Reply;
 
 /// Starts a node in the foreground; what it said when it refused.
 fn refusal(nodes: &Nodes) -> String {
     let mut child = nodes.command(0).stderr(std::process::Stdio::piped()).spawn().expect("the program runs");
-    wait_for("the node refuses to start", Duration::from_secs(30), || child.try_wait().expect("a child"));
+    wait_for("the node refuses to start", || child.try_wait().expect("a child"));
     let output = child.wait_with_output().expect("a child");
     assert!(!output.status.success(), "{}", said(&output));
     said(&output)
@@ -201,7 +200,7 @@ fn on_a_full_disk_writes_are_refused_and_reads_go_on() {
     // What is left of the last segment still takes small writes, until they are refused as well: the smallest that are made here.
     let mut refused = || client.ask(&["SET", "s", ""]).error().is_some();
     assert!((0..100_000).any(|_| refused()), "small writes are never refused");
-    let refused = wait_for("its status", Duration::from_secs(10), || status(&nodes.nodes()[0]));
+    let refused = wait_for("its status", || status(&nodes.nodes()[0]));
     assert!(refused["writes_refused"].as_str().is_some_and(|why| why.contains("full")), "{refused}");
     let all_there = |client: &mut Client| {
         let holds = |n| client.ask(&["STRLEN", &format!("key{n}")]) == Reply::Integer(value.len() as i64);
@@ -217,7 +216,7 @@ fn on_a_full_disk_writes_are_refused_and_reads_go_on() {
     let mut client = nodes.client(0);
     assert!(all_there(&mut client), "nothing acknowledged is lost");
     let accepted = || (client.ask(&["SET", "after", "1"]) == Reply::Simple("OK".into())).then_some(());
-    wait_for("writes are accepted again", Duration::from_secs(10), accepted);
+    wait_for("writes are accepted again", accepted);
 }
 
 /// Without a restart, too: what was refused is accepted once there is room.
@@ -238,7 +237,7 @@ fn a_disk_that_has_room_again_is_used_again() {
         (0..10_000).take_while(|n| !refused(client.ask(&["SET", &format!("key{n}"), &value]))).count();
     assert!((1..10_000).contains(&count), "{count} writes fit");
     fs::remove_file(disk.0.join("ballast")).expect("the ballast");
-    wait_for("writes are accepted again", Duration::from_secs(10), || {
+    wait_for("writes are accepted again", || {
         (!refused(client.ask(&["SET", "after", &value]))).then_some(())
     });
     assert_eq!(client.ask(&["STRLEN", "key0"]), Reply::Integer(10_000));
@@ -262,7 +261,7 @@ fn nobody_is_let_in_before_the_log_was_read_back() {
     let end = || newest_segment(&nodes.data(0));
     let before = end();
     nodes.spawn(0);
-    wait_for("it lets a client in", Duration::from_secs(60), || Client::connect(nodes.nodes()[0].redis).ok());
+    wait_for("it lets a client in", || Client::connect(nodes.nodes()[0].redis).ok());
     assert_ne!(end(), before, "it had not read its log back");
     nodes.wait_until_it_serves(0);
     assert_eq!(nodes.client(0).ask(&["STRLEN", "key99-999"]), Reply::Integer(200));

@@ -8,10 +8,7 @@ use crate::harness::up::Up;
 use crate::harness::{Cluster, Node, Scratch, alone, at, wait_for};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 use tidemark_wire::resp::Reply;
-
-const LIMIT: Duration = Duration::from_secs(60);
 
 fn ok() -> Reply {
     Reply::Simple("OK".into())
@@ -24,7 +21,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Waits until `client` is refused to write `key`; the error.
 fn refusal(client: &mut Client, key: &str) -> String {
-    wait_for("writes are refused", LIMIT, || {
+    wait_for("writes are refused", || {
         let reply = client.ask(&["SET", key, "lost"]);
         reply.error().is_some().then(|| text(&reply))
     })
@@ -54,7 +51,7 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
     let connect = |node: usize| Client::connect(up.nodes()[node].redis).expect("it serves");
     let mut others = connect(1);
     assert_eq!(connect(0).ask(&["MSET", "foo", "1", "bar", "1"]), ok());
-    settled(&up, LIMIT, true);
+    settled(&up, true);
     up.kill(0);
     let data = scratch.join("cluster").join("data").join(&up.nodes()[0].name);
     let aside = scratch.join("aside");
@@ -79,7 +76,7 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
 
     assert_eq!(others.ask(&["SET", "foo", "2"]), ok(), "the others go on");
     let mut third = connect(2);
-    wait_for("what the others write arrives", LIMIT, || {
+    wait_for("what the others write arrives", || {
         (third.ask(&["GET", "foo"]) == Reply::Bulk("2".into())).then_some(())
     });
 
@@ -89,7 +86,7 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
     up.restart(0);
     let mut client = connect(0);
     assert_eq!(client.ask(&["SET", "bar", "3"]), ok());
-    settled(&up, LIMIT, true);
+    settled(&up, true);
     assert_eq!(client.ask(&["GET", "foo"]), Reply::Bulk("2".into()));
     assert_eq!(third.ask(&["GET", "bar"]), Reply::Bulk("3".into()));
     assert_eq!(http(up.nodes()[0].admin, "GET", "/healthz", "").map(|(code, _)| code), Some(200));
@@ -104,13 +101,13 @@ fn a_log_that_was_rolled_back_ends_the_writes_of_its_own_partitions() {
         Nodes::start(&scratch, &Plan { regions: vec![vec!["0", "1"], vec!["all"]], ..Plan::default() });
     // `bar` is in the first half of the slots, `foo` in the second.
     assert_eq!(nodes.client(0).ask(&["SET", "bar", "1"]), ok());
-    settled(&nodes, LIMIT, false);
+    settled(&nodes, false);
     nodes.stop(0);
     let old = scratch.join("old");
     copy(&nodes.data(0), &old);
     nodes.restart(0);
     assert_eq!(nodes.client(0).ask(&["SET", "bar", "2"]), ok());
-    settled(&nodes, LIMIT, false);
+    settled(&nodes, false);
     nodes.stop(0);
     std::fs::remove_dir_all(nodes.data(0)).expect("its data directory");
     copy(&old, &nodes.data(0));
@@ -119,7 +116,7 @@ fn a_log_that_was_rolled_back_ends_the_writes_of_its_own_partitions() {
     let refuses =
         |node: &Node| status(node).filter(|status| !at(status, &["writes_refused"]).is_null()).map(|_| ());
     nodes.nodes()[..2].iter().for_each(wait_for_siblings);
-    wait_for("the node has met a peer", LIMIT, || refuses(&nodes.nodes()[0]));
+    wait_for("the node has met a peer", || refuses(&nodes.nodes()[0]));
     says_so_everywhere(&nodes.nodes()[0], "rolled back");
     for node in [0, 1] {
         let mut client = nodes.client(node);
@@ -130,7 +127,7 @@ fn a_log_that_was_rolled_back_ends_the_writes_of_its_own_partitions() {
     }
     assert_eq!(http(nodes.nodes()[1].admin, "GET", "/healthz", "").map(|(code, _)| code), Some(200));
     // What is stable in the other region waits for every node of this one, so nobody can see it there yet.
-    wait_for("what is written elsewhere in the region arrives", LIMIT, || {
+    wait_for("what is written elsewhere in the region arrives", || {
         let status = status(&nodes.nodes()[2])?;
         (at(&status, &["host", "partitions"])[1]["peers"][0]["received"] == 2).then_some(())
     });

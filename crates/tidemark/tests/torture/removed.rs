@@ -4,7 +4,6 @@ use crate::harness::admin::{settled, status};
 use crate::harness::nodes::{Nodes, Plan};
 use crate::harness::resp::Client;
 use crate::harness::{Cluster, Scratch, alone, at, wait_for};
-use std::time::Duration;
 use tidemark_wire::resp::Reply;
 
 const LIMITS: &str = "log_segment = \"1MiB\"\nlog_retain = \"2MiB\"\nsnapshot_every = \"1MiB\"";
@@ -38,12 +37,12 @@ fn within_the_limit_it_catches_up_across_segments_and_snapshots() {
     fill(&mut client, 3_000, 6_000);
     assert_eq!(peer(&nodes, 0)["needs_seeding"], false);
     nodes.restart(1);
-    let ledger = settled(&nodes, Duration::from_secs(60), true);
+    let ledger = settled(&nodes, true);
     assert_eq!(ledger.total(), 6_000);
     let mut other = nodes.client(1);
     assert!((0..6_000).all(|n| other.ask(&["STRLEN", &format!("key{n}")]) == Reply::Integer(1_000)));
     // Nobody needs the old segments any more.
-    wait_for("the log is dropped behind a snapshot", Duration::from_secs(30), || {
+    wait_for("the log is dropped behind a snapshot", || {
         let status = status(&nodes.nodes()[0])?;
         (at(&status, &["host", "log_bytes"]).as_u64()? <= 4 << 20).then_some(())
     });
@@ -59,23 +58,23 @@ fn past_the_limit_it_is_marked_and_writes_go_on() {
         Nodes::start(&scratch, &Plan { regions: vec![vec!["all"]; 2], limits: LIMITS, ..Plan::default() });
     let mut client = nodes.client(0);
     fill(&mut client, 0, 10);
-    settled(&nodes, Duration::from_secs(30), true);
+    settled(&nodes, true);
     nodes.cut("A", "B", false);
     fill(&mut client, 10, 12_000);
-    wait_for("B is marked as away for too long", Duration::from_secs(30), || {
+    wait_for("B is marked as away for too long", || {
         (peer(&nodes, 0)["needs_seeding"] == true).then_some(())
     });
     // It is dropped behind a snapshot, which takes a while on a busy machine; 2 MiB are to be kept.
-    wait_for("the log takes no more than it may", Duration::from_secs(30), || {
+    wait_for("the log takes no more than it may", || {
         let status = status(&nodes.nodes()[0])?;
         (at(&status, &["host", "log_bytes"]).as_u64()? <= 6 << 20).then_some(())
     });
     nodes.heal();
     let told = |text: &str| text.contains("log-retain").then_some(());
-    wait_for("B says that it needs a copy", Duration::from_secs(30), || told(&nodes.log(1)));
+    wait_for("B says that it needs a copy", || told(&nodes.log(1)));
     let mut other = nodes.client(1);
     assert_eq!(other.ask(&["SET", "from-b", "1"]), Reply::Simple("OK".into()), "B takes writes");
-    wait_for("A has what B writes", Duration::from_secs(30), || {
+    wait_for("A has what B writes", || {
         let status = status(&nodes.nodes()[0])?;
         let partitions = at(&status, &["host", "partitions"]).as_array()?.iter();
         let received = partitions.map(|partition| partition["peers"][0]["received"].as_u64());

@@ -79,7 +79,6 @@ fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, rounds: u64
     let evidence = judge::gather(cluster, &logs, &shared, header);
     let path = judge::write(&evidence.history, scratch);
     judge::assert_logs_are_calm(cluster);
-    judge::assert_nothing_is_lost(&logs, &evidence);
     judge(&path);
     let mut tally: BTreeMap<&str, u64> = BTreeMap::new();
     logs.iter().flat_map(|log| &log.tally).for_each(|(what, count)| *tally.entry(what).or_default() += count);

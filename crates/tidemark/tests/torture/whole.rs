@@ -11,17 +11,18 @@ use crate::judge::{self, addresses};
 use crate::shared::Shared;
 use std::net::SocketAddr;
 use std::sync::MutexGuard;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 use tidemark_core::history::Fate;
+use tidemark_patience::until;
 use tidemark_wire::resp::Reply;
 
 const ROUNDS: usize = 8;
 /// Of each region: clients that write, and as many that read.
 const CLIENTS: usize = 2;
-/// How long what was broken may take to be right again.
-const LIMIT: Duration = Duration::from_secs(60);
+/// So many transactions are acknowledged, and so many looks find one, before the faults end.
+const LEAST: usize = 200;
 
 #[test]
 fn mset_is_whole_under_tidemark() {
@@ -46,24 +47,26 @@ fn mset_is_whole_under_eiger() {
 /// The test can fail: where MSET is several writes the same clients see it come apart, although nothing breaks.
 #[test]
 fn the_same_clients_see_several_writes_come_apart() {
-    let play = play("causal-spartan-x", 2, 0);
+    let play = play("causal-spartan-x", 2, 0, |counts| counts.torn.load(Ordering::Relaxed) > 0);
     assert!(play.torn > 0, "{} looks", play.looked);
 }
 
 fn stays_whole(protocol: &'static str, regions: usize) {
     let rounds = std::env::var("ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
-    let Play { nodes, written, looked, torn, .. } = &play(protocol, regions, rounds);
+    let enough = |counts: &Counts| {
+        [&counts.acknowledged, &counts.looked].iter().all(|count| count.load(Ordering::Relaxed) >= LEAST)
+    };
+    let Play { nodes, written, looked, torn, .. } = &play(protocol, regions, rounds, enough);
     assert_eq!(*torn, 0, "transactions came apart");
-    settled(nodes, LIMIT, true);
+    settled(nodes, true);
     judge::assert_logs_are_calm(nodes);
     let connect = |nodes: &Vec<SocketAddr>| Client::connect(nodes[0]).expect("it serves");
     let mut regions: Vec<Client> = addresses(nodes).iter().map(connect).collect();
-    wait_for("what was acknowledged is everywhere, and all that is anywhere is whole", LIMIT, || {
+    wait_for("what was acknowledged is everywhere, and all that is anywhere is whole", || {
         written.iter().all(|transaction| transaction.is_right(&mut regions)).then_some(())
     });
     let acknowledged = written.iter().filter(|transaction| transaction.fate == Fate::Ok).count();
     println!("{} transactions, {acknowledged} acknowledged, {looked} looks", written.len());
-    assert!(acknowledged > 100 && *looked > 100, "{acknowledged} acknowledged, {looked} looks");
 }
 
 /// What clients did and saw.
@@ -77,8 +80,16 @@ struct Play {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// Clients write and look during so many rounds of faults, or for a second without any.
-fn play(protocol: &'static str, regions: usize, rounds: usize) -> Play {
+/// What clients have done so far.
+#[derive(Default)]
+struct Counts {
+    acknowledged: AtomicUsize,
+    looked: AtomicUsize,
+    torn: AtomicUsize,
+}
+
+/// Clients write and look during so many rounds of faults, and until that was enough.
+fn play(protocol: &'static str, regions: usize, rounds: usize, enough: impl Fn(&Counts) -> bool) -> Play {
     let turn = alone();
     let scratch = Scratch::new(&format!("whole-{protocol}"));
     let regions = vec![vec!["0", "1"]; regions];
@@ -91,12 +102,13 @@ fn play(protocol: &'static str, regions: usize, rounds: usize) -> Play {
     let interactive = |number: usize| has_them && number / shared.addresses.len() % 2 == 1;
     let caller = |number| Caller { interactive: interactive(number), ..Caller::new(shared, number) };
     let clients = || (0..CLIENTS * shared.addresses.len()).map(caller);
+    let counts = &Counts::default();
     let (written, seen) = thread::scope(|scope| {
-        let writers: Vec<_> = clients().map(|client| scope.spawn(|| client.write(shared))).collect();
-        let readers: Vec<_> = clients().map(|client| scope.spawn(|| client.read(shared))).collect();
+        let writers: Vec<_> = clients().map(|client| scope.spawn(|| client.write(shared, counts))).collect();
+        let readers: Vec<_> = clients().map(|client| scope.spawn(|| client.read(shared, counts))).collect();
         let mut chaos = Chaos::new(&nodes, seed);
         (0..rounds).for_each(|_| chaos.round());
-        thread::sleep(Duration::from_secs(1));
+        until("clients have done enough", || enough(counts));
         shared.stop.store(true, Ordering::Relaxed);
         (joined(writers), joined(readers))
     });
@@ -179,7 +191,7 @@ impl Caller {
     }
 
     /// Writes until it is told to stop.
-    fn write(mut self, shared: &Shared) -> Vec<Written> {
+    fn write(mut self, shared: &Shared, counts: &Counts) -> Vec<Written> {
         let mut written = Vec::new();
         while !shared.stop.load(Ordering::Relaxed) {
             let name = format!("{}.{}", self.number, written.len());
@@ -192,6 +204,7 @@ impl Caller {
                 true => self.commit(&keys, &name),
                 false => fate_of(self.ask(&arguments)),
             };
+            counts.acknowledged.fetch_add(usize::from(fate == Fate::Ok), Ordering::Relaxed);
             written.push(Written { own, value: name, fate });
             thread::sleep(Duration::from_millis(2));
         }
@@ -234,7 +247,7 @@ impl Caller {
     }
 
     /// Looks at pairs until it is told to stop: how often it found something, and how often that was not of one transaction.
-    fn read(mut self, shared: &Shared) -> (usize, usize) {
+    fn read(mut self, shared: &Shared, counts: &Counts) -> (usize, usize) {
         let (mut looked, mut torn) = (0, 0);
         for pair in (0..shared.pairs.len()).cycle() {
             let (left, right) = shared.pair(pair);
@@ -243,7 +256,9 @@ impl Caller {
             }
             let Some([first, second]) = self.look(&left, &right) else { continue };
             looked += usize::from(first.is_some());
+            counts.looked.fetch_add(usize::from(first.is_some()), Ordering::Relaxed);
             if first != second {
+                counts.torn.fetch_add(1, Ordering::Relaxed);
                 println!(
                     "client {}, interactive {}: {left} {first:?}, {right} {second:?}",
                     self.number, self.interactive

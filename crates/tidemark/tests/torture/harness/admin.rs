@@ -6,12 +6,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidemark_patience::PATIENCE;
 
 /// Sends one HTTP request; the status code and the body, or none if nobody answers.
 pub(crate) fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -105,7 +106,7 @@ impl Ledger {
 }
 
 /// Waits until every record has arrived everywhere, and until what has arrived is stable.
-pub(crate) fn settled(cluster: &dyn Cluster, limit: Duration, wait_for_stability: bool) -> Ledger {
+pub(crate) fn settled(cluster: &dyn Cluster, wait_for_stability: bool) -> Ledger {
     let mut last = None;
     let look = || {
         let now = Ledger::read(cluster)?;
@@ -113,11 +114,11 @@ pub(crate) fn settled(cluster: &dyn Cluster, limit: Duration, wait_for_stability
         let same = last.replace(now.clone()).is_some_and(|last: Ledger| last.written == now.written);
         (differences.is_empty() && same).then_some(now)
     };
-    let ledger = wait_for("all records have arrived everywhere", limit, look);
+    let ledger = wait_for("all records have arrived everywhere", look);
     if wait_for_stability {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros() as u64;
         let stable = || Ledger::read(cluster).filter(|ledger| ledger.stable_us >= now);
-        wait_for("everything that has arrived is stable", limit, stable);
+        wait_for("everything that has arrived is stable", stable);
     }
     ledger
 }

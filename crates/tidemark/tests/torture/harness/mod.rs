@@ -1,4 +1,4 @@
-//! Real processes for tests: clusters of `tidemark` nodes on loopback, a Redis client, and waiting with a deadline.
+//! Real processes for tests: clusters of `tidemark` nodes on loopback, and a Redis client.
 
 // Each test binary uses a part of it.
 #![allow(dead_code)]
@@ -13,7 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+
+pub(crate) use tidemark_patience::wait_for;
 
 /// The program under test: the one that `./x test` has built for release, or cargo's.
 pub(crate) fn program() -> Command {
@@ -61,21 +62,6 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Polls until `look` returns something.
-///
-/// # Panics
-/// When `limit` has passed, with `what` was waited for.
-pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < limit, "not within {limit:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Loopback addresses that were free a moment ago.
 pub(crate) fn free_addresses(count: usize) -> Vec<SocketAddr> {
     let listeners: Vec<TcpListener> =
@@ -95,10 +81,10 @@ pub(crate) fn said(output: &Output) -> String {
 }
 
 /// Asks a process to stop, and waits for its end.
-pub(crate) fn terminate(child: &mut Child, limit: Duration) -> ExitStatus {
+pub(crate) fn terminate(child: &mut Child) -> ExitStatus {
     let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()), "kill -TERM {}", child.id());
-    wait_for("the process stops when asked to", limit, || child.try_wait().expect("a child"))
+    wait_for("the process stops when asked to", || child.try_wait().expect("a child"))
 }
 
 /// A directory that is removed unless the test fails: then it is kept, and named.

@@ -9,7 +9,6 @@ use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// What a cluster file says, as far as tests vary it.
 #[derive(Clone, Debug)]
@@ -116,7 +115,7 @@ impl Nodes {
     /// Waits until a node answers PING.
     pub(crate) fn wait_until_it_serves(&self, node: usize) {
         let Node { name, redis, log, .. } = &self.nodes[node];
-        wait_for(&format!("node {name} serves; see {}", log.display()), Duration::from_secs(60), || {
+        wait_for(&format!("node {name} serves; see {}", log.display()), || {
             if let Some(child) = &mut self.children()[node] {
                 let ended = child.try_wait().expect("a child");
                 assert!(ended.is_none(), "node {name} ended: {ended:?}; see {}", log.display());
@@ -128,7 +127,7 @@ impl Nodes {
     /// SIGTERM, and waits for its end.
     pub(crate) fn stop(&self, node: usize) {
         let mut child = self.children()[node].take().expect("it runs");
-        let status = terminate(&mut child, Duration::from_secs(30));
+        let status = terminate(&mut child);
         assert!(status.success(), "node {} stopped with {status}", self.nodes[node].name);
     }
 
@@ -179,7 +178,7 @@ pub(crate) fn wait_for_siblings(node: &Node) {
         let links = status["links"].as_array().expect("a list of links");
         links.iter().filter(|link| link["region"] == status["region"]).all(up).then_some(())
     };
-    wait_for(&format!("node {} reaches its siblings", node.name), Duration::from_secs(30), reached);
+    wait_for(&format!("node {} reaches its siblings", node.name), reached);
 }
 
 impl Cluster for Nodes {

@@ -3,11 +3,8 @@
 use bytes::BytesMut;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use tidemark_patience::PATIENCE;
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
-
-/// Longer than any server lets an operation wait.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection.
 pub(crate) struct Client {
@@ -24,7 +21,7 @@ pub(crate) struct Lost(pub(crate) String);
 impl Client {
     /// Connects.
     pub(crate) fn connect(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 /// The cluster; it ends with this value.
 pub(crate) struct Up {
@@ -26,7 +25,7 @@ impl Up {
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("a file")).stdout(log);
         let supervisor = command.spawn().expect("the program runs");
         let mut up = Self { supervisor, dir, nodes: Vec::new(), partitions: 0 };
-        wait_for("`tidemark up` is ready", Duration::from_secs(120), || {
+        wait_for("`tidemark up` is ready", || {
             let ended = up.supervisor.try_wait().expect("a child");
             assert!(
                 ended.is_none(),
@@ -119,7 +118,7 @@ impl Cluster for Up {
 impl Drop for Up {
     fn drop(&mut self) {
         if self.supervisor.try_wait().is_ok_and(|ended| ended.is_none()) {
-            terminate(&mut self.supervisor, Duration::from_secs(30));
+            terminate(&mut self.supervisor);
         }
     }
 }
