@@ -1,7 +1,8 @@
 //! Waiting in tests. All tests wait here, with one patience that no slow machine exhausts, so that a test fails because something is
 //! broken and never because something was late.
 
-use std::fmt::{Debug, Display};
+use std::cell::RefCell;
+use std::fmt::{self, Debug, Display, Formatter};
 use std::time::{Duration, Instant};
 
 /// The time that a test waits for something before it fails. Sockets of tests have it as their timeout.
@@ -25,6 +26,31 @@ pub fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T>) -> T
         }
         assert!(!last, "not within {PATIENCE:?}: {what}");
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// The subject of a wait, with what the last look found instead.
+#[derive(Debug)]
+pub struct Sought {
+    what: String,
+    last: RefCell<String>,
+}
+
+impl Sought {
+    /// Nothing was found yet.
+    pub fn new(what: &str) -> Self {
+        Self { what: what.to_string(), last: RefCell::default() }
+    }
+
+    /// Notes what a look found.
+    pub fn found(&self, instead: String) {
+        self.last.replace(instead);
+    }
+}
+
+impl Display for Sought {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; found {}", self.what, self.last.borrow())
     }
 }
 

@@ -286,7 +286,7 @@ mod tests {
         assert!(span("5").unwrap_err().to_string().contains("has no unit"));
         assert!(span("soon").unwrap_err().to_string().contains("5ms"));
         assert!(span("-5ms").is_err() && span("").is_err() && span("99999999h").is_err());
-        assert_eq!(Span(Duration::from_millis(1_500)).to_string(), "1500ms");
+        assert_eq!(Span(Duration::from_millis(1_500)).to_string(), "1500ms"); // time: nothing waits
     }
 
     #[test]

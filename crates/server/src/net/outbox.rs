@@ -219,14 +219,14 @@ mod tests {
         let wan = Wan { delay_us: 5_000, jitter_us: 20_000, bytes_per_s: None };
         let (arrived, took) = send(wan, &chunks);
         assert_eq!(arrived, chunks.concat());
-        assert!(took >= Duration::from_millis(5), "{took:?}");
+        assert!(took >= Duration::from_millis(5), "{took:?}"); // time: a slow link is slow
     }
 
     #[test]
     fn a_limited_bandwidth_takes_its_time() {
         let wan = Wan { delay_us: 0, jitter_us: 0, bytes_per_s: Some(100_000) };
         let (_, took) = send(wan, &[vec![0; 5_000], vec![0; 5_000]]);
-        assert!(took >= Duration::from_millis(100), "{took:?}");
+        assert!(took >= Duration::from_millis(100), "{took:?}"); // time: a slow link is slow
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Bounded counters: regions lend each other rights, and together never take more than there is.
 
 use crate::support::{Client, Cluster, eventually, text};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 fn take(client: &mut Client, by: &str) -> Result<i64, String> {
@@ -74,41 +74,42 @@ fn regions_sell_exactly_what_there_is_across_a_cut() {
     let mut clients = [cluster.client(0), cluster.client(1)];
     create(&mut clients, "400");
     let over = AtomicBool::new(false);
+    // By region: what was sold, and how often a sale was refused.
+    let [sold, refused] = &[const { [const { AtomicI64::new(0) }; 2] }; 2];
     // The second region sells faster than the first, and runs out of rights while it is cut off.
-    let sell = &|mut client: Client, pause: Duration| {
-        let (mut sold, mut refused) = (0, 0);
+    let sell = &|region: usize, mut client: Client, pause: Duration| {
         while !over.load(Ordering::Relaxed) {
             match take(&mut client, "1") {
                 Ok(left) => {
-                    sold += 1;
+                    sold[region].fetch_add(1, Ordering::Relaxed);
                     assert!(left >= 0, "{left} is below the bound");
                 }
                 Err(why) => {
                     assert!(why.starts_with("!NORIGHTS"), "{why}");
-                    refused += 1;
+                    refused[region].fetch_add(1, Ordering::Relaxed);
                 }
             }
             std::thread::sleep(pause);
         }
-        (sold, refused)
     };
-    let sums = std::thread::scope(|scope| {
+    let each = |counts: &[AtomicI64; 2]| counts.iter().all(|count| count.load(Ordering::Relaxed) > 0);
+    std::thread::scope(|scope| {
         let [a, b] = clients;
         let (slow, fast) = (Duration::from_millis(4), Duration::from_micros(500));
-        let sellers = [scope.spawn(move || sell(a, slow)), scope.spawn(move || sell(b, fast))];
-        std::thread::sleep(Duration::from_millis(100));
+        scope.spawn(move || sell(0, a, slow));
+        scope.spawn(move || sell(1, b, fast));
+        eventually("both sell", || each(sold));
         assert!(cluster.admin(0, "/admin/cut", r#"{"from": "A", "to": "B"}"#).contains("200 OK"));
-        std::thread::sleep(Duration::from_millis(300));
+        eventually("the second has no more rights", || refused[1].load(Ordering::Relaxed) > 0);
         assert!(cluster.admin(0, "/admin/heal", "{}").contains("200 OK"));
         let mut watch = cluster.client(1);
         eventually("all is sold", || watch.text(&["TIDE.BCOUNTER", "GET", "stock"]) == "0");
-        std::thread::sleep(Duration::from_millis(50));
+        eventually("both are refused", || each(refused));
         over.store(true, Ordering::Relaxed);
-        sellers.map(|seller| seller.join().unwrap())
     });
-    println!("sold and refused: {sums:?}");
-    assert_eq!(sums[0].0 + sums[1].0, STOCK, "{sums:?}");
-    assert!(sums.iter().all(|(sold, refused)| *sold > 0 && *refused > 0), "both took part: {sums:?}");
+    println!("sold {sold:?}, refused {refused:?}");
+    let all: i64 = sold.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+    assert_eq!(all, STOCK, "{sold:?}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_wait_ends_with_its_timeout() {
             let start = Instant::now();
             // A null array in RESP2, as redis-server answers all of them.
             assert_eq!(client.call(&command.split(' ').collect::<Vec<_>>()), Reply::Null, "{command}");
-            assert!(start.elapsed() >= Duration::from_millis(50), "{command}");
+            assert!(start.elapsed() >= Duration::from_millis(50), "{command}"); // time: a wait ends no sooner than it was asked to
         }
     }
     client.call(&["HELLO", "2"]);
@@ -252,7 +252,7 @@ fn a_pause_holds_back_those_who_wait() {
     let start = Instant::now();
     admin.call(&["RENAME", "{k}l", "k"]);
     assert_eq!(flat(&pusher.reply().unwrap()), "k v");
-    assert!(start.elapsed() >= Duration::from_millis(200));
+    assert!(start.elapsed() >= Duration::from_millis(200)); // time: a pause lasts
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Partitions that are groups of nodes: they outlive the node that leads them.
 
-use crate::support::{Client, Cluster, PATIENCE, eventually, text};
+use crate::support::{Client, Cluster, eventually, text};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 use tidemark_wire::resp::Reply;
 
 /// The node among `nodes` that leads its group, once one does.
@@ -23,10 +22,7 @@ fn two_regions(protocol: &str) -> Cluster {
 
 /// Says something until it is heard: a write may be under way when its leader dies.
 fn say(client: &mut Client, command: &[&str]) {
-    let start = Instant::now();
-    while client.call(command) != Reply::Simple("OK".into()) {
-        assert!(start.elapsed() < PATIENCE, "{command:?}");
-    }
+    eventually(&format!("{command:?}"), || client.call(command) == Reply::Simple("OK".into()));
 }
 
 #[test]

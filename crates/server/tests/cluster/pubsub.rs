@@ -90,5 +90,5 @@ fn a_soft_limit_counts_after_a_while() {
     let payload = "x".repeat(100_000);
     let start = std::time::Instant::now();
     eventually("the subscriber is gone", || publisher.text(&["PUBLISH", "a", &payload]) == "0");
-    assert!(start.elapsed() >= std::time::Duration::from_secs(1));
+    assert!(start.elapsed() >= std::time::Duration::from_secs(1)); // time: a soft limit may be passed for so long
 }

@@ -1,9 +1,8 @@
 //! A region that spans two nodes.
 
-use crate::support::{Cluster, PATIENCE, eventually};
+use crate::support::{Cluster, eventually};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 const SHAPE: &[(u8, &[u16])] = &[(0, &[0, 2]), (0, &[1, 3]), (1, &[0, 1, 2, 3])];
 
@@ -71,7 +70,6 @@ fn without_the_other_node_its_keys_are_unavailable_and_the_rest_is_served() {
     // "bar" is in slot 5061: partition 1 of 4, on the second node; slot 0 is the empty key, partition 0.
     client.ok(&["SET", "bar", "1"]);
     cluster.stop(1);
-    let start = Instant::now();
     eventually("the loss is noticed", || {
         let text = client.text(&["GET", "bar"]);
         text.starts_with("!UNAVAILABLE")
@@ -79,7 +77,6 @@ fn without_the_other_node_its_keys_are_unavailable_and_the_rest_is_served() {
     client.ok(&["SET", "", "here"]);
     let write = client.text(&["SET", "bar", "2"]);
     assert!(write.starts_with("!UNAVAILABLE"), "nothing was sent: {write}");
-    assert!(start.elapsed() < PATIENCE);
     cluster.restart(1);
     eventually("it is back", || client.text(&["GET", "bar"]) == "1");
     client.ok(&["SET", "bar", "3"]);

@@ -5,26 +5,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId};
+use tidemark_patience::PATIENCE;
+pub(crate) use tidemark_patience::until as eventually;
 use tidemark_server::{
     ClusterLayout, Hooks, NodeConfig, NodeId, NodeLayout, Ready, ServeError, run_node_with,
 };
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
-
-/// The longest that anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Polls until `condition` holds.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// A node that runs on a thread of this process.
 struct Running {

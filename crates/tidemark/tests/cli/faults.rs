@@ -130,7 +130,7 @@ fn a_slow_link_is_slow_until_it_is_healed() {
     let began = Instant::now();
     up.redis("a", &["SET", "x", "1"]);
     eventually("1".into(), || up.redis("b", &["GET", "x"]));
-    assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed()); // time: it is late
     let told = up.order(&["slow", "a", "b", "--by", "0s"]);
     assert!(told.contains("all links are whole"), "{told}");
     up.stop();
@@ -152,12 +152,14 @@ fn a_slow_node_answers_its_siblings_late() {
     let told = up.order(&["slow", "a-2", "--by", "700ms"]);
     assert!(told.contains("a-2: speaks 700 ms late"), "{told}");
     assert!(up.order(&["status"]).contains("a-2: speaks 700 ms late"));
-    assert!(lasts("foo") >= Duration::from_millis(700), "what a-2 holds comes late");
-    assert!(lasts("bar") < Duration::from_millis(700), "what a-1 holds itself does not");
+    let late = Duration::from_millis(700);
+    assert!(lasts("foo") >= late, "what a-2 holds comes late");
+    // On a busy machine anything may be late once, but not each time.
+    until("what a-1 holds itself is not late", || lasts("bar") < late);
     up.order(&["restart", "a-2"]);
-    assert!(lasts("foo") >= Duration::from_millis(700), "a restarted node is told again");
+    assert!(lasts("foo") >= late, "a restarted node is told again");
     up.order(&["heal"]);
-    assert!(lasts("foo") < Duration::from_millis(700));
+    until("nothing is late", || lasts("foo") < late);
     up.stop();
 }
 
@@ -171,14 +173,19 @@ fn a_clock_that_is_ahead_makes_gentlerain_wait_and_hybrid_clocks_do_not() {
         let told = up.order(&["skew", "a-2", "--by", "900ms"]);
         assert!(told.contains("a-2: its clock was put ahead by 900 ms"), "{told}");
         // One session writes where the clock is ahead, then where it is not.
-        let began = Instant::now();
-        let mut session = TcpStream::connect(("127.0.0.1", up.port("a-1"))).unwrap();
-        session.write_all(b"SET foo 1\r\nSET bar 1\r\n").unwrap();
-        let mut answers = [0; 10];
-        session.read_exact(&mut answers).unwrap();
-        assert_eq!(&answers, b"+OK\r\n+OK\r\n");
-        let lasted = began.elapsed();
-        assert_eq!(lasted >= Duration::from_millis(850), waits, "{protocol}: {lasted:?}");
+        let waited = || {
+            let began = Instant::now();
+            let mut session = TcpStream::connect(("127.0.0.1", up.port("a-1"))).unwrap();
+            session.write_all(b"SET foo 1\r\nSET bar 1\r\n").unwrap();
+            let mut answers = [0; 10];
+            session.read_exact(&mut answers).unwrap();
+            assert_eq!(&answers, b"+OK\r\n+OK\r\n");
+            began.elapsed() >= AHEAD
+        };
+        match waits {
+            true => assert!(waited(), "{protocol} does not wait"),
+            false => until("it does not wait", || !waited()),
+        }
         let told = up.order(&["skew", "a", "--by=-2s"]);
         assert!(told.contains("a-1: its clock was put back by 2000 ms"), "{told}");
         assert!(up.order(&["heal"]).contains("all clocks right"));

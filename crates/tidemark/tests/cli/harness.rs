@@ -1,17 +1,14 @@
 //! Running the binary, and clusters of it.
 
 use serde_json::Value;
-use std::fmt::Debug;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long anything may take that is to happen by itself.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) use tidemark_patience::eventually;
+use tidemark_patience::{Sought, until};
 
 /// The binary under test.
 pub(crate) fn binary() -> PathBuf {
@@ -49,23 +46,6 @@ pub(crate) fn rates_count() -> bool {
 /// What was written to standard output, and to standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// Waits until `check` returns what is wanted.
-#[track_caller]
-pub(crate) fn eventually<T: PartialEq + Debug>(wanted: T, mut check: impl FnMut() -> T) {
-    let began = Instant::now();
-    loop {
-        let found = check();
-        if found == wanted {
-            return;
-        }
-        assert!(
-            began.elapsed() < PATIENCE,
-            "wanted {wanted:?}, and after {PATIENCE:?} still found {found:?}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Whether a process runs (and is not a zombie).
@@ -124,19 +104,13 @@ impl Up {
             }
             all.extend(args);
             let up = Self::spawn_with(dir, &all, runtime);
-            let began = Instant::now();
-            while !up.said().contains("\nready\n") {
-                assert!(
-                    began.elapsed() < PATIENCE,
-                    "it does not become ready:\n{}\n{}",
-                    up.said(),
-                    up.logs()
-                );
-                std::thread::sleep(Duration::from_millis(10));
-                if new && up.said().contains(" in use") {
-                    break;
-                }
-            }
+            let sought = Sought::new("it is ready");
+            until(&sought, || {
+                let said = up.said();
+                let ends = said.contains("\nready\n") || new && said.contains(" in use");
+                sought.found(format!("{said}\n{}", up.logs()));
+                ends
+            });
             if up.said().contains("\nready\n") {
                 return up;
             }
@@ -170,11 +144,13 @@ impl Up {
     /// Waits until it has printed `words`.
     #[track_caller]
     pub(crate) fn wait_for(&self, words: &str) {
-        let began = Instant::now();
-        while !self.said().contains(words) {
-            assert!(began.elapsed() < PATIENCE, "{words:?} did not come:\n{}\n{}", self.said(), self.logs());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let sought = Sought::new(words);
+        until(&sought, || {
+            let said = self.said();
+            let there = said.contains(words);
+            sought.found(format!("{said}\n{}", self.logs()));
+            there
+        });
     }
 
     /// The logs of its nodes.

@@ -13,7 +13,7 @@ struct Client(BufReader<TcpStream>);
 impl Client {
     fn of(up: &Up, node: &str) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", up.port(node))).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))
     }
 

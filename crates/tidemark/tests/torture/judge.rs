@@ -4,15 +4,14 @@ use crate::harness::admin::{Ledger, region_number, settled};
 use crate::harness::{Cluster, Scratch, said, tidemark, wait_for};
 use crate::shared::{Expected, Log, Shared};
 use crate::workload::read_all;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Formatter};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use tidemark_core::history::{Event, Final, Header, History};
 use tidemark_core::{DcId, Found, Key};
+use tidemark_patience::Sought;
 
 /// Where each region's nodes listen, by region.
 pub(crate) fn addresses(cluster: &dyn Cluster) -> Vec<Vec<SocketAddr>> {
@@ -52,20 +51,10 @@ pub(crate) fn gather(cluster: &dyn Cluster, logs: &[Log], shared: &Shared, heade
     Evidence { history, ledger, finals }
 }
 
-/// Keys that are not yet as they must be, for people.
-#[derive(Default)]
-struct Wrong(RefCell<Vec<String>>);
-
-impl Display for Wrong {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "all regions return the same, and all that was acknowledged:\n{}", self.0.borrow().join("\n"))
-    }
-}
-
 /// What each region returns of each key, once all return the same, and all that was acknowledged.
 fn agreed(logs: &[Log], shared: &Shared, keys: &[String]) -> BTreeMap<String, Vec<Found>> {
-    let wrong = Wrong::default();
-    wait_for(&wrong, || {
+    let sought = Sought::new("all regions return the same, and all that was acknowledged");
+    wait_for(&sought, || {
         let mut finals: BTreeMap<String, Vec<Found>> = BTreeMap::new();
         for region in &shared.addresses {
             for (key, found) in keys.iter().zip(read_all(region[0], keys)) {
@@ -75,9 +64,8 @@ fn agreed(logs: &[Log], shared: &Shared, keys: &[String]) -> BTreeMap<String, Ve
         let differ = finals.iter().filter(|(_, found)| found.iter().any(|other| *other != found[0]));
         let mut keys: Vec<String> = differ.map(|(key, found)| format!("{key}: {found:?}")).collect();
         keys.extend(lost(logs, &finals));
-        let agree = keys.is_empty();
-        wrong.0.replace(keys);
-        agree.then_some(finals)
+        sought.found(keys.join("\n"));
+        keys.is_empty().then_some(finals)
     })
 }
 

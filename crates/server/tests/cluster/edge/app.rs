@@ -1,13 +1,14 @@
 //! The Rust client over real WebSockets, driven by the thread of the test.
 
-use crate::support::{Cluster, PATIENCE};
+use crate::support::Cluster;
 use bytes::Bytes;
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tidemark_edge::client::{Client, Effect, Event, Report, Transaction};
 use tidemark_edge::durable::Durable;
 use tidemark_edge::frames::{OperationKind, Value};
 use tidemark_edge_client::{Driver, Endpoint, Setup, draw_secret};
+use tidemark_patience::{PATIENCE, Sought};
 use tokio::runtime::Runtime;
 use tungstenite::{Message, WebSocket};
 
@@ -91,16 +92,16 @@ impl App {
 
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
-        let start = Instant::now();
-        while !condition(self) {
-            let (status, pending) = (self.client().status(), self.client().pending());
-            assert!(
-                start.elapsed() < PATIENCE,
-                "in vain: {what}; {status:?}, {pending} pending, {:?}",
-                self.reports
-            );
-            self.run(Duration::from_millis(5));
-        }
+        let sought = Sought::new(what);
+        tidemark_patience::until(&sought, || {
+            let holds = condition(self);
+            if !holds {
+                let (status, pending) = (self.client().status(), self.client().pending());
+                sought.found(format!("{status:?}, {pending} pending, {:?}", self.reports));
+                self.run(Duration::from_millis(5));
+            }
+            holds
+        });
     }
 
     /// Watches keys, and waits until they are here.
