@@ -379,16 +379,3 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     }
     lines
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_wrapped_at_words_and_long_words_are_cut() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
-        assert_eq!(cells("aé日"), 4);
-        assert_eq!(shortened("a-key-with-a-rather-long-name-7"), "a-key-with-a…long-name-7");
-    }
-}

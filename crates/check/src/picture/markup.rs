@@ -102,19 +102,3 @@ fn escaped(text: &str) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_that_is_written_ends_an_element() {
-        assert_eq!(escaped("a<b>&\"c\"\u{1}'"), "a&lt;b&gt;&amp;&quot;c&quot;\u{fffd}&apos;");
-    }
-
-    #[test]
-    fn corners_are_round_and_ends_are_where_they_were() {
-        let path = rounded(&[(0.0, 0.0), (50.0, 0.0), (50.0, 40.0)]);
-        assert_eq!(path, "M0.0 0.0 L41.0 0.0 Q50.0 0.0 50.0 9.0 L50.0 40.0");
-    }
-}

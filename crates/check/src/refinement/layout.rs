@@ -144,28 +144,3 @@ impl Layout {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_places_of_a_row_overlap_and_lines_go_down() {
-        let map = Map::new();
-        let layout = Layout::new(&map, &vec![100.0; map.models().len()]);
-        for row in &layout.rows {
-            let places: Vec<&Place> = row.iter().map(|p| &layout.places[*p]).collect();
-            for pair in places.windows(2) {
-                let room = pair[1].x - pair[0].x - (pair[0].width + pair[1].width) / 2.0;
-                assert!(room > GAP - 0.001, "{room}");
-            }
-        }
-        for (_, line) in layout.lines() {
-            assert!(line.windows(2).all(|pair| pair[0].0 == pair[1].0 + 1), "{line:?}");
-        }
-        assert_eq!(
-            layout.lines().count(),
-            (0..map.models().len()).map(|m| map.directly(m).len()).sum::<usize>()
-        );
-    }
-}

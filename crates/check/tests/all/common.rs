@@ -6,6 +6,7 @@
 
 pub(crate) mod mutate;
 pub(crate) mod script;
+pub(crate) mod svg;
 pub(crate) mod tiny;
 
 use fastrand::Rng;

@@ -6,6 +6,7 @@ mod as_of;
 mod asked;
 mod atomic_writes;
 mod common;
+mod drawing;
 mod formats;
 mod guarantees;
 mod mutants;
