@@ -8,6 +8,7 @@ const GAP: f64 = 18.0 - 0.2;
 /// What a line takes that passes a row.
 const PASSING: f64 = 10.0;
 
+/// The attributes of an element whose class begins like this.
 fn class<'e>((_, attributes): &'e Element, begins: &str) -> Option<&'e [(String, String)]> {
     attribute(attributes, "class").filter(|class| class.starts_with(begins)).map(|_| attributes.as_slice())
 }
@@ -15,7 +16,7 @@ fn class<'e>((_, attributes): &'e Element, begins: &str) -> Option<&'e [(String,
 /// The boxes of models, each with its middle, its width, its top and its bottom.
 fn boxes(elements: &[Element]) -> Vec<[f64; 4]> {
     let models = elements.iter().filter(|(name, _)| name == "rect").filter_map(|e| class(e, "model "));
-    // The samples of the legend have the same colours, and are lower than a line of text.
+    // The samples of the legend have the same classes, and are lower than any box.
     let models = models.filter(|a| number(a, "height") > 20.0);
     let edges = |a: &[(String, String)]| {
         let (width, top) = (number(a, "width"), number(a, "y"));

@@ -4,13 +4,6 @@ use serde_json::{Value as Json, json};
 use tidemark_edge::frames::*;
 pub(crate) use tidemark_edge::transcript::{base, body, elements, hex, names, number, value};
 
-pub(crate) fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("it is hex"))
-        .collect()
-}
-
 fn update(update: &Update) -> Json {
     let reference = number(update.reference);
     match &update.change {
