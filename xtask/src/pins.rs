@@ -139,7 +139,8 @@ mod tests {
             let mut cells = line.strip_prefix("| ")?.split(" | ");
             let (first, second) = (cells.next()?, cells.next()?);
             let first = first.trim_start_matches('[').split("](").next()?;
-            (first == name).then(|| second.to_string())
+            let is_version = second.starts_with(|letter: char| letter.is_ascii_digit());
+            (first == name && is_version).then(|| second.to_string())
         };
         text.lines().filter_map(cells).collect()
     }

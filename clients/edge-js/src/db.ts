@@ -37,6 +37,8 @@ export interface Options {
 export interface Tabs {
   readonly locks: Pick<LockManager, "request">;
   channel(name: string): Channel;
+  /** Calls back when the browser had frozen this tab and it goes on. */
+  onResume?(then: () => void, signal: AbortSignal): void;
 }
 
 export interface Events {
@@ -360,6 +362,7 @@ export class Db implements View {
     const started = new Deferred<void>();
     const channel = tabs.channel(lock);
     let follower: Follower | undefined;
+    
     const lead = async () => {
       if (this.#closed) return;
       const gone = (other: string, then: () => void) => void tabs.locks.request(`${lock}/tab/${other}`, { signal }, then).catch(() => undefined);
@@ -416,7 +419,8 @@ export class Db implements View {
     const { tabs, store } = this.#options;
     if (tabs !== undefined) return tabs || undefined;
     if (store || !globalThis.indexedDB || !globalThis.navigator?.locks || !globalThis.BroadcastChannel) return undefined;
-    return { locks: navigator.locks, channel: (name) => new BroadcastChannel(name) as Channel };
+    const onResume = (then: () => void, signal: AbortSignal) => globalThis.document?.addEventListener("resume", then, { signal });
+    return { locks: navigator.locks, channel: (name) => new BroadcastChannel(name) as Channel, onResume };
   }
 
   #untilClosed(): Promise<void> {

@@ -3,6 +3,9 @@
 // Who leads holds a Web Lock. A follower commits by message, and sees its own operations on top of what the leader last showed it.
 // If the leader goes, the tab whose turn it is takes over: it opens the store, and everybody sends again what was not confirmed. A tab numbers its
 // transactions, and the log remembers the last number of each tab, so that what is sent twice is committed once.
+//
+// A tab that the browser freezes may never get what the others send meanwhile. When it goes on, it begins a new run if it leads, and else asks for a
+// whole view. Transactions name the run that their tab knows: one of an older run is dropped, as others before it may be lost, and all are sent again in order.
 
 import type { Bytes } from "./core/bytes.js";
 import { type Inspection, type Read, type Refusal, type Status, touched } from "./core/client.js";
@@ -50,7 +53,7 @@ type ToFollower =
 
 type ToLeader =
   | { readonly type: "watch"; readonly tab: string; readonly keys: readonly Bytes[] }
-  | { readonly type: "commit"; readonly tab: string; readonly n: number; readonly ops: readonly Op[] }
+  | { readonly type: "commit"; readonly leader: string; readonly tab: string; readonly n: number; readonly ops: readonly Op[] }
   | { readonly type: "setK"; readonly K: number }
   | { readonly type: "link"; readonly wanted: boolean }
   | { readonly type: "prefer"; readonly endpoint: number }
@@ -108,7 +111,7 @@ export class Follower implements Engine {
   commit(ops: readonly Op[]): Commit {
     const one = { n: ++this.#n, ops, durable: new Deferred<number | undefined>(), shown: false };
     this.#unconfirmed.push(one);
-    this.#send({ type: "commit", tab: this.tab, n: one.n, ops });
+    this.#submit(one);
     this.#listener.changed(new Set(ops.map((op) => op.key)));
     return { k: undefined, durable: one.durable.promise };
   }
@@ -167,6 +170,22 @@ export class Follower implements Engine {
     this.ready.resolve();
   }
 
+  /** The browser had frozen this tab: what it was told meanwhile may be lost. */
+  resumed(): void {
+    this.#leader = undefined;
+    this.#ask();
+  }
+
+  /** Once there is a whole view of a run, all that is not confirmed is sent to it. */
+  #submit({ n, ops }: Unconfirmed): void {
+    if (this.#leader !== undefined) this.#send({ type: "commit", leader: this.#leader, tab: this.tab, n, ops });
+  }
+
+  #ask(): void {
+    this.#tellInterest();
+    if (this.#inspected) this.#send({ type: "inspect" });
+  }
+
   #tellInterest(): void {
     this.#send({ type: "watch", tab: this.tab, keys: [...this.#interest] });
   }
@@ -178,9 +197,7 @@ export class Follower implements Engine {
   #on(message: ToFollower): void {
     switch (message.type) {
       case "leader":
-        this.#tellInterest();
-        for (const { n, ops } of this.#unconfirmed) this.#send({ type: "commit", tab: this.tab, n, ops });
-        return;
+        return this.#ask();
       case "view":
         return this.#onView(message);
       case "status":
@@ -214,7 +231,8 @@ export class Follower implements Engine {
   #onView(view: View): void {
     if (view.tab !== undefined && view.tab !== this.tab) return;
     // The first of a new leader has to be whole.
-    if (view.leader !== this.#leader && view.tab === undefined) return;
+    const first = view.leader !== this.#leader;
+    if (first && view.tab === undefined) return;
     const changed = new Set<Bytes>();
     for (const [key, shown] of view.values) {
       if (!this.#interest.has(key)) continue;
@@ -228,6 +246,7 @@ export class Follower implements Engine {
     for (const one of this.#unconfirmed) {
       one.shown = one.n <= done;
       if (one.shown) for (const op of one.ops) changed.add(op.key);
+      if (first) this.#submit(one);
     }
     this.ready.resolve();
     this.#listener.changed(changed);
@@ -245,7 +264,7 @@ export class Host implements Listener {
   readonly #listener: Listener;
   readonly #own: ReadonlySet<Bytes> | { has(key: Bytes): boolean };
   readonly #onTab: (tab: string, gone: () => void) => void;
-  readonly #run = crypto.randomUUID();
+  #run = crypto.randomUUID();
   readonly #tabs = new Map<string, ReadonlySet<Bytes>>();
   /** Transactions of tabs that are not durable yet. */
   readonly #underWay = new Set<string>();
@@ -312,6 +331,12 @@ export class Host implements Listener {
     this.#listener.failed(error);
   }
 
+  /** The browser had frozen this tab: what others sent it meanwhile may be lost. */
+  resumed(): void {
+    this.#run = crypto.randomUUID();
+    this.#send({ type: "leader" });
+  }
+
   /** This tab does not watch a key any more: does another? */
   watchedElsewhere(key: Bytes): boolean {
     return [...this.#tabs.values()].some((interest) => interest.has(key));
@@ -372,7 +397,8 @@ export class Host implements Listener {
     }
   }
 
-  #commit(leader: Leader, { tab, n, ops }: Extract<ToLeader, { type: "commit" }>): void {
+  #commit(leader: Leader, { leader: run, tab, n, ops }: Extract<ToLeader, { type: "commit" }>): void {
+    if (run !== this.#run) return;
     const name = `${tab}/${n}`;
     if (this.#underWay.has(name)) return;
     if (n <= (leader.tabs.find((origin) => origin.tab === tab)?.n ?? 0)) {

@@ -14,8 +14,9 @@ class Browser {
   #channels: { tab: number; channel: { onmessage: ((event: { data: unknown }) => void) | null } }[] = [];
   #tabs = 0;
   readonly #dead = new Set<number>();
+  readonly #frozen = new Set<number>();
 
-  tab(): { tabs: Tabs; kill(): void; store: MemoryStore } {
+  tab(): { tabs: Tabs; kill(): void; freeze(): () => void; store: MemoryStore } {
     const tab = ++this.#tabs;
     const locks = {
       request: (name: string, options: any, callback: any = options): Promise<unknown> => {
@@ -40,7 +41,8 @@ class Browser {
           if (this.#dead.has(tab)) return;
           const data = structuredClone(message);
           for (const other of this.#channels) {
-            if (other.channel !== end) queueMicrotask(() => !this.#dead.has(other.tab) && other.channel.onmessage?.({ data: structuredClone(data) }));
+            if (other.channel === end || this.#frozen.has(other.tab)) continue;
+            queueMicrotask(() => !this.#dead.has(other.tab) && other.channel.onmessage?.({ data: structuredClone(data) }));
           }
         },
         close: () => {
@@ -56,7 +58,17 @@ class Browser {
       if (this.#dead.has(tab)) throw new Error("killed");
       return this.store.apply(step);
     };
-    return { tabs: { locks: locks as unknown as Tabs["locks"], channel }, store, kill: () => this.#kill(tab) };
+    let resumed = () => {};
+    const onResume = (then: () => void) => void (resumed = then);
+    // A frozen tab gets no message, and not later either; the result lets it go on.
+    const freeze = () => {
+      this.#frozen.add(tab);
+      return () => {
+        this.#frozen.delete(tab);
+        resumed();
+      };
+    };
+    return { tabs: { locks: locks as unknown as Tabs["locks"], channel, onResume }, store, freeze, kill: () => this.#kill(tab) };
   }
 
   #kill(tab: number): void {
@@ -78,7 +90,7 @@ async function setup(t: TestContext) {
   const browser = new Browser();
   const sockets: WebSocket[] = [];
   const tab = async () => {
-    const { tabs, store, kill } = browser.tab();
+    const { tabs, store, kill, freeze } = browser.tab();
     let dead = false;
     const own: WebSocket[] = [];
     class Socket extends WebSocket {
@@ -97,7 +109,7 @@ async function setup(t: TestContext) {
       // Its timers would keep this process; nothing that it says gets out.
       void db.close();
     };
-    return { db, die, sockets: own, store };
+    return { db, die, freeze, sockets: own, store };
   };
   return { g, tab };
 }
@@ -278,4 +290,54 @@ test("tabs edit a list together: a follower pushes, also when it takes over", as
   await settled(two.db);
   assert.deepEqual([two.db.get(list), [...two.db.read(list).pendingIn]], [["a!", "b", "c", "d"], []]);
   assert.equal(g.world.txs.filter(({ refused }) => refused.size > 0).length, 0);
+});
+
+test("a leader that was frozen gets all that followers committed meanwhile, in order", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const [likes, last] = [two.db.counter("c:likes"), two.db.register("r:last")];
+  await two.db.load([likes, last]);
+  const commit = (value: string) =>
+    two.db.tx((tx) => {
+      tx.add(likes, 1);
+      tx.set(last, value);
+    }).durable;
+  const durable = [commit("a")];
+  await durable[0];
+  const resume = one.freeze();
+  durable.push(commit("b"), commit("c"));
+  const inspected = two.db.inspect();
+  await settled(one.db);
+  assert.equal(g.ops.length, 2, "none of those has arrived");
+  resume();
+  // It gets this one, and must not take it for all that come before.
+  durable.push(commit("d"));
+  await Promise.all(durable);
+  await inspected;
+  await settled(two.db);
+  assert.deepEqual([two.db.get(likes), two.db.get(last)], [4, "d"]);
+  assert.equal(g.ops.length, 8, "each counts once");
+});
+
+test("a follower that was frozen catches up as a whole, and learns what is durable", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const pair = ["r:left", "r:right"].map((name) => two.db.register(name));
+  for (const { db } of [one, two]) await db.load(pair);
+  const write = (db: Db, value: string) => db.tx((tx) => pair.forEach((register) => tx.set(register, value))).durable;
+  const seen: string[] = [];
+  two.db.subscribe(pair, (view) => seen.push(pair.map((register) => view.get(register)).join()));
+  const told = write(two.db, "a");
+  const resume = two.freeze();
+  await until(() => one.db.get(pair[0]) === "a", "the leader has it");
+  await settled(one.db);
+  await write(one.db, "b");
+  await one.db.tx((tx) => tx.set(pair[0], "c")).durable;
+  resume();
+  // Told to all tabs: beside what this one missed, it would be a part of a transaction.
+  await one.db.tx((tx) => tx.set(pair[1], "d")).durable;
+  await until(() => pair.map((register) => two.db.get(register)).join() === "c,d", "it catches up");
+  await told;
+  assert.ok(!seen.some((values) => ["a,d", "c,a"].includes(values)), seen.join(" "));
+  assert.equal(g.ops.length, 6);
 });

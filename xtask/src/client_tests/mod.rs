@@ -82,7 +82,7 @@ fn prepare(_: &Kind, units: &[String]) -> Result<Suites> {
     let needs = |suites: &[&str]| units.iter().any(|unit| suites.contains(&&unit[..]));
     let python = needs(&[redis_py::SYNC, redis_py::ASYNCIO]);
     Ok(Suites {
-        redis_py: python.then(|| redis_py::installed()).transpose()?,
+        redis_py: python.then(redis_py::installed).transpose()?,
         go_redis: needs(&[GO_REDIS]).then(|| go_redis::installed(&folder)).transpose()?,
         folder,
     })
