@@ -1,5 +1,6 @@
 //! What documents say of protocols is measured again. With `UPDATE_DOCS=1` they are brought up to date; then read the difference.
 
+use crate::costs::{BESIDE, Cells, SINGLE, TRANSACTIONS};
 use crate::harness::{said, tidemark};
 use crate::searches::violations;
 use crate::sentences::Document;
@@ -9,40 +10,18 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// What `tidemark protocols --table` measures if nothing else is said.
-static USUAL: LazyLock<Table> = LazyLock::new(|| Table::measure(&[]));
+/// The protocols that are measured again whenever something changes: the default one, and those that it is compared with.
+const FIVE: [&str; 5] = ["tidemark", "causal-spartan-x", "contrarian", "gentlerain", "eventual"];
 
-/// Writes a number of some protocols in one way.
-fn each(table: &Table, protocols: &[&str], number: &str, written: fn(f64) -> String) -> Vec<String> {
-    protocols.iter().map(|protocol| written(table.of(protocol, number))).collect()
-}
+/// What `tidemark protocols --table` says of them.
+static MEASURED: LazyLock<Cells> = LazyLock::new(|| Cells::measure(&FIVE));
 
-/// Some numbers of some protocols, protocol by protocol, each written in one way.
-fn all(table: &Table, protocols: &[&str], numbers: &[&str], written: fn(f64) -> String) -> Vec<String> {
-    let of = |number: &str, protocol: &str| written(table.of(protocol, number));
-    protocols.iter().flat_map(|protocol| numbers.iter().map(move |number| of(number, protocol))).collect()
-}
+const VISIBLE: &str = "VISIBLE p50 ms";
 
-fn whole(number: f64) -> String {
-    format!("{number:.0}")
-}
-
-/// At most so many decimals.
-fn decimals(number: f64, most: usize) -> String {
-    let text = format!("{number:.most$}");
+/// At most two decimals.
+fn decimals(number: f64) -> String {
+    let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-fn short(number: f64) -> String {
-    decimals(number, 1)
-}
-
-fn fine(number: f64) -> String {
-    if number == 0.0 { "0".into() } else { format!("{number:.2}") }
-}
-
-fn percent(share: f64) -> String {
-    fine(100.0 * share)
 }
 
 /// A number with a comma before its last three digits.
@@ -50,206 +29,218 @@ fn thousands(number: u64) -> String {
     if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
 }
 
-fn ms(us: f64) -> String {
-    decimals(us / 1e3, 1)
-}
-
-/// What `docs/protocols.md` shows of `tidemark protocols`, its map and its table, word for word, the picture of the map beside it, and the
-/// sentences that repeat measured numbers.
+/// `docs/protocols.md` shows what `tidemark protocols` and its map print, word for word, and all protocols in its measured tables. What
+/// is measured of five of them is what is shown.
 #[test]
-fn the_document_of_protocols_shows_what_is_measured() {
+fn the_document_of_protocols_lists_them_and_shows_what_they_cost() {
     let mut document = Document::open("docs/protocols.md");
     let dir = TempDir::new().unwrap();
     let drawn = dir.path().join("models.svg");
     document.block(0, &said(&tidemark(&["protocols"])));
     document.block(1, &said(&tidemark(&["protocols", "--map", "--svg", drawn.to_str().unwrap()])));
-    document.block(2, &said(&tidemark(&["protocols", "--table"])));
-    results(&mut document, &USUAL);
-    hybrid(&mut document, &USUAL);
+    document.drawing("docs/img/models.svg", &std::fs::read_to_string(&drawn).unwrap());
+    let shown = Cells::of(document.shown(2));
+    let json: Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
+    for protocol in json.as_array().unwrap() {
+        let name = protocol["name"].as_str().unwrap();
+        assert_eq!(shown.rows(name), 3, "{name} in the measured tables: {WHOLE}");
+    }
+    results_of_five(&mut document, &MEASURED);
+    assert_eq!(shown.only(&FIVE), *MEASURED, "{WHOLE}");
+    document.check();
+}
+
+/// How the measured tables are brought up to date.
+const WHOLE: &str =
+    "run the tests of documents with UPDATE_DOCS=1 and --include-ignored, and read the difference";
+
+/// All measured tables of `docs/protocols.md`, word for word, and every sentence there that repeats a number.
+#[test]
+#[ignore = "measures all protocols, which takes minutes: nightly"]
+fn the_document_of_protocols_shows_all_that_is_measured() {
+    let mut document = Document::open("docs/protocols.md");
+    let measured = said(&tidemark(&["protocols", "--table"]));
+    document.block(2, &measured);
+    let cells = Cells::of(&measured);
+    results_of_five(&mut document, &cells);
+    results(&mut document, &cells);
+    hybrid(&mut document, &cells);
     let [nukv, accf] = ["nukv-published", "accf-published"].map(violations);
     document.says("Of 2,000 schedules without faults {} have a violation", &[thousands(nukv)]);
     document.says("({} of 2,000 schedules without faults have a violation)", &[thousands(accf)]);
     document.check();
-    let picture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/img/models.svg");
-    let drawing = std::fs::read_to_string(&drawn).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        return std::fs::write(&picture, drawing).unwrap();
-    }
-    assert!(std::fs::read_to_string(&picture).unwrap() == drawing, "docs/img/models.svg is another one");
 }
 
-/// The section *Results*, and what stands above it of stabilisation.
-fn results(document: &mut Document, table: &Table) {
-    let visible = "updates.visible_us_p50";
-    assert_eq!(table.of("contrarian", visible), table.of("causal-spartan-x", visible));
+/// What the section *Results*, and what stands above it, says of five protocols alone.
+fn results_of_five(document: &mut Document, cells: &Cells) {
+    let visible = |protocol: &str| cells.number(BESIDE, protocol, VISIBLE);
+    assert_eq!(visible("contrarian"), visible("causal-spartan-x"));
     document.says(
         "a remote write is visible after {} ms, the one-way latency, where `causal-spartan-x` and `contrarian` take {} and `gentlerain` {}.",
-        &each(table, &["tidemark", "causal-spartan-x", "gentlerain"], visible, ms),
+        &["tidemark", "causal-spartan-x", "gentlerain"].map(visible),
     );
     document.says(
         "fresh too: {}% of the keys they read were stale, against {}%, {}% and {}%.",
-        &each(
-            table,
-            &["tidemark", "causal-spartan-x", "contrarian", "gentlerain"],
-            "transaction.stale_share",
-            percent,
-        ),
+        &cells.numbers(TRANSACTIONS, &FIVE[..4], &["STALE"]),
     );
-    let version = |protocol: &str| table.of(protocol, "updates.metadata_bytes");
-    let more = short(version("tidemark") - version("causal-spartan-x"));
+    let more = more_bytes(cells);
     document.says("versions carry {} bytes more.", std::slice::from_ref(&more));
     document.says(
         "requests carry the session's vectors, {} bytes instead of {}.",
-        &each(table, &["tidemark", "causal-spartan-x"], "put.request_bytes", whole),
+        &cells.numbers(SINGLE, &["tidemark", "causal-spartan-x"], &["ASK B2"]),
     );
     document.says(
-        "its price for writes: {} messages and {} bytes for each PUT",
-        &[short(table.of("cc-lo", "put.near_messages")), whole(table.of("cc-lo", "put.server_bytes"))],
+        "in each θ: {} messages a second for each server",
+        &cells.numbers(BESIDE, &["gentlerain"], &["S-S/s"]),
     );
+}
+
+/// How many bytes more a version has under the default protocol than under the one that it comes from.
+fn more_bytes(cells: &Cells) -> String {
+    let bytes =
+        |protocol: &str| cells.number(BESIDE, protocol, "VERSION B").parse::<f64>().expect("a number");
+    decimals(bytes("tidemark") - bytes("causal-spartan-x"))
+}
+
+/// What the section *Results* says of the other protocols.
+fn results(document: &mut Document, cells: &Cells) {
+    let [messages, bytes] = ["S-S", "S-S B"].map(|column| cells.number(SINGLE, "cc-lo", column));
+    let bytes = thousands(bytes.parse().expect("a whole number"));
+    document.says("its price for writes: {} messages and {} bytes for each PUT", &[messages, bytes]);
     document.says(
-        "pays for its snapshots with waiting: {}% of its read-only transactions waited for a clock that was behind, {} ms each",
-        &[percent(table.of("cure", "transaction.waited_share")), ms(table.of("cure", "transaction.waited_us"))],
+        "with waiting: {}% of its read-only transactions waited for a clock that was behind, {} ms each",
+        &cells.numbers(TRANSACTIONS, &["cure"], &["WAITED", "FOR ms"]),
     );
-    let [wren, gentlerain] = ["wren", "gentlerain"].map(|protocol| ms(table.of(protocol, visible)));
+    let stale = cells.numbers(TRANSACTIONS, &["wren"], &["STALE"]);
     document.says(
         "no transaction waited, {}% of the keys read were stale, and remote writes are visible as late as under `gentlerain`, after {} and {} ms",
-        &[percent(table.of("wren", "transaction.stale_share")), wren, gentlerain],
+        &[stale, cells.numbers(BESIDE, &["wren", "gentlerain"], &[VISIBLE])].concat(),
     );
     let both = ["eiger", "cops-gt"];
-    let of_both =
-        [each(table, &both, "updates.metadata_bytes", whole), each(table, &both, "get.reply_bytes", whole)];
     document.says(
         "without its lists: {} bytes for each version instead of {}, and {} bytes for each reply to a GET instead of {}.",
-        &of_both.concat(),
+        &[cells.whole(BESIDE, &both, &["VERSION B"]), cells.numbers(SINGLE, &both, &["ANSWER B"])].concat(),
     );
-    let second = percent(table.of("eiger", "transaction.rounds") - 1.0);
-    document.says("Of its transactions {}% take a second round.", &[second]);
     let both = ["nukv", "eventual"];
-    let bytes = ["get.request_bytes", "put.request_bytes", "updates.metadata_bytes"];
-    let bytes = bytes.map(|number| each(table, &both, number, whole)).concat();
+    let asked = ["ASK B", "ASK B2"].map(|column| cells.numbers(SINGLE, &both, &[column])).concat();
     document.says(
         "than `eventual`: {} of metadata in a GET request instead of {}, {} in a PUT request instead of {}, and {} beside a version instead of {}.",
-        &bytes,
+        &[asked, cells.whole(BESIDE, &both, &["VERSION B"])].concat(),
     );
-    document.says("A session token has {} bytes.", &[whole(table.of("nukv", "token_bytes"))]);
-    let messages = table.of("gentlerain", "background.near_messages");
-    document.says("in each θ: {} messages a second for each server", &[whole(messages)]);
-    let mut durability = Document::open("docs/durability.md");
-    durability.says("its versions carry {} bytes more in a message", &[more]);
-    durability.check();
+    document.says("A session token has {} bytes.", &cells.whole(BESIDE, &["nukv"], &["TOKEN B"]));
 }
 
 /// The table of the section *Hybrid*.
-fn hybrid(document: &mut Document, usual: &Table) {
+fn hybrid(document: &mut Document, cells: &Cells) {
     let four = ["gentlerain", "cops", "okapi", "hybrid"];
-    let busy = Table::measure(&[&["--sessions", "240", "--ops", "40000"], &four[..]].concat());
-    let stale = "transaction.stale_share";
-    let fine = |number: f64| decimals(number, 2);
+    let busy = ["--sessions", "240", "--ops", "40000"];
+    let (usual, busy) = (Table::measure(&four), Table::measure(&[&busy[..], &four].concat()));
+    let of = |table: &Table, numbers: &[&str], written: fn(f64) -> String| {
+        let mut all = Vec::new();
+        for protocol in four {
+            all.extend(numbers.iter().map(|number| written(table.of(protocol, number))));
+        }
+        all
+    };
     document.says(
         "| a remote write is visible after (median, p99) | {}, {} ms | {}, {} ms | {}, {} ms | {}, {} ms |",
-        &all(usual, &four, &["updates.visible_us_p50", "updates.visible_us_p99"], ms),
+        &cells.numbers(BESIDE, &four, &[VISIBLE, "p99 ms"]),
     );
-    let messages = ["get.near_messages", "put.near_messages"];
-    for (line, table) in [("| ", usual), ("| ten times the sessions: ", &busy)] {
+    for (line, table) in [("| ", &usual), ("| ten times the sessions: ", &busy)] {
         document.says(
             &format!("{line}stale GETs | {{}}% | {{}}% | {{}}% | {{}}% |"),
-            &each(table, &four, "get.stale_share", percent),
+            &of(table, &["get.stale_share"], |share| format!("{:.2}", 100.0 * share)),
         );
         document.says(
             &format!("{line}messages for dependencies: a GET, a PUT | {{}}, {{}} | {{}}, {{}} | {{}}, {{}} | {{}}, {{}} |"),
-            &all(table, &four, &messages, fine),
+            &of(table, &["get.near_messages", "put.near_messages"], decimals),
         );
         document.says(
             &format!("{line}metadata of a version | {{}} B | {{}} B | {{}} B | {{}} B |"),
-            &each(table, &four, "updates.metadata_bytes", short),
+            &of(table, &["updates.metadata_bytes"], |bytes| format!("{bytes:.1}")),
         );
     }
-    assert!(
-        ["gentlerain", "cops", "okapi"].iter().all(|protocol| usual.of(protocol, "get.waited_share") == 0.0)
-    );
+    let waited = cells.numbers(SINGLE, &four, &["WAITED"]);
+    assert!(waited[..3].iter().all(|share| share == "0"), "{waited:?}");
     document.says(
         "| GETs that waited for other events than messages of their own | 0 | 0 | 0 | {}% |",
-        &[percent(usual.of("hybrid", "get.waited_share"))],
+        &waited[3..],
     );
-    document
-        .says("| GET p99 | {} ms | {} ms | {} ms | {} ms |", &each(usual, &four, "get.latency_us_p99", ms));
+    document.says(
+        "| GET p99 | {} ms | {} ms | {} ms | {} ms |",
+        &of(&usual, &["get.latency_us_p99"], |us| format!("{:.1}", us / 1e3)),
+    );
     document.says(
         "bytes a second | {}, {} | {}, {} | {}, {} | {}, {} |",
-        &all(usual, &four, &["background.far_messages", "background.bytes"], whole),
+        &cells.numbers(BESIDE, &four, &["DC/s", "B/s"]),
     );
-    assert_eq!(usual.of("okapi", "transaction.waited_share"), 0.0);
-    let snapshots = ["gentlerain", "hybrid"];
-    let waited = all(usual, &snapshots, &["transaction.waited_share", stale], percent);
-    let [gentlerain, of_gentlerain, hybrid, of_hybrid] = &waited[..] else { panic!("two of each") };
+    let snapshots = cells.numbers(TRANSACTIONS, &["gentlerain", "okapi", "hybrid"], &["WAITED", "STALE"]);
+    assert_eq!(snapshots[2], "0", "okapi: {snapshots:?}");
     document.says(
-        "| transactions that waited, stale keys in them | {}%, {}% | (single reads) | 0, {}% | {}%, {}% |",
-        &[gentlerain, of_gentlerain, &percent(usual.of("okapi", stale)), hybrid, of_hybrid]
-            .map(String::clone),
+        "| transactions that waited, stale keys in them | {}%, {}% | (single reads) | {}, {}% | {}%, {}% |",
+        &snapshots,
     );
 }
 
-/// The section *Cost and freshness* of `docs/tidemark-protocol.md`.
+/// The section *Cost and freshness* of `docs/tidemark-protocol.md`, and the bytes that other documents repeat.
 #[test]
 fn the_document_of_the_default_protocol_shows_what_is_measured() {
     let mut document = Document::open("docs/tidemark-protocol.md");
-    let five = ["tidemark", "causal-spartan-x", "contrarian", "gentlerain", "eventual"];
+    let cells = &*MEASURED;
     document.says(
         "| a remote write is visible after, median | {} ms | {} ms | {} ms | {} ms | {} ms |",
-        &each(&USUAL, &five, "updates.visible_us_p50", ms),
+        &cells.numbers(BESIDE, &FIVE, &[VISIBLE]),
     );
-    for (of, number) in [("GET", "get.stale_share"), ("transaction", "transaction.stale_share")] {
-        assert_eq!(USUAL.of("eventual", number), 0.0);
+    for (of, table) in [("GET", SINGLE), ("transaction", TRANSACTIONS)] {
         document.says(
-            &format!("| {of}: stale | {{}} % | {{}} % | {{}} % | {{}} % | 0 |"),
-            &each(&USUAL, &five[..4], number, percent),
+            &format!("| {of}: stale | {{}} % | {{}} % | {{}} % | {{}} % | {{}} |"),
+            &cells.numbers(table, &FIVE, &["STALE"]),
         );
     }
-    let rounds = ["transaction.rounds", "transaction.hops_max"];
     document.says(
         "and hops between servers | {}, {} | {}, {} | {}, {} | {}, {} | {}, {} |",
-        &all(&USUAL, &five, &rounds, short),
+        &cells.numbers(TRANSACTIONS, &FIVE, &["ROUNDS", "HOPS"]),
     );
-    let waited = each(&USUAL, &five, "transaction.waited_share", |share| percent(share));
-    assert_eq!((&*waited[0], &*waited[1], &*waited[2], &*waited[4]), ("0", "0", "0", "0"));
+    let waited = cells.numbers(TRANSACTIONS, &FIVE, &["WAITED"]);
+    assert!([0, 1, 2, 4].iter().all(|at| waited[*at] == "0"), "{waited:?}");
     document.says("| transactions that blocked | none | none | none | {} % | none |", &waited[3..4]);
-    let messages = ["transaction.client_messages", "transaction.near_messages"];
-    let sent = all(&USUAL, &five, &messages, whole);
-    assert_eq!((&*sent[5], &*sent[9]), ("0", "0"), "without messages between servers");
-    let sent: Vec<String> =
-        sent.into_iter().enumerate().filter(|(at, _)| ![5, 9].contains(at)).map(|(_, text)| text).collect();
-    document.says("with clients and between servers | {} + {} | {} + {} | {} | {} + {} | {} |", &sent);
-    let bytes = ["transaction.request_bytes", "transaction.reply_bytes", "transaction.server_bytes"];
+    let mut messages = cells.whole(TRANSACTIONS, &FIVE, &["C-S", "S-S"]);
+    // Under contrarian and eventual servers send each other nothing.
+    assert_eq!([messages.remove(9), messages.remove(5)], ["0", "0"]);
+    document.says("with clients and between servers | {} + {} | {} + {} | {} | {} + {} | {} |", &messages);
     document.says(
         "in replies, between servers | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} |",
-        &all(&USUAL, &five, &bytes, whole),
+        &cells.numbers(TRANSACTIONS, &FIVE, &["ASK B", "ANSWER B", "S-S B"]),
     );
     document.says(
         "| PUT: metadata bytes in the request, in the reply | {}, {} | {}, {} | {}, {} | {}, {} | {}, {} |",
-        &all(&USUAL, &five, &["put.request_bytes", "put.reply_bytes"], whole),
+        &cells.numbers(SINGLE, &FIVE, &["ASK B2", "ANSWER B2"]),
     );
     document.says(
         "| replicated version: metadata bytes | {} | {} | {} | {} | {} |",
-        &each(&USUAL, &five, "updates.metadata_bytes", short),
+        &cells.numbers(BESIDE, &FIVE, &["VERSION B"]),
     );
-    document.says(
-        "| session token, bytes | {} | {} | {} | {} | {} |",
-        &each(&USUAL, &five, "token_bytes", whole),
-    );
+    document
+        .says("| session token, bytes | {} | {} | {} | {} | {} |", &cells.whole(BESIDE, &FIVE, &["TOKEN B"]));
     published(&mut document);
     document.check();
+    let mut durability = Document::open("docs/durability.md");
+    durability.says("its versions carry {} bytes more in a message", &[more_bytes(cells)]);
+    durability.check();
 }
 
-/// What it says of an experiment is what is published of that.
+/// The shares that are published of the experiment `transactions`.
 fn published(document: &mut Document) {
     let shown = tidemark(&["experiment", "show", "transactions", "--json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_else(|_| panic!("{}", said(&shown)));
     let statements = shown["published"]["statements"].as_array().expect("a list");
-    let first = statements
-        .iter()
-        .position(|one| one["says"].as_str().is_some_and(|says| says.ends_with("stale under Tidemark")));
-    let stale = &statements[first.expect("the statement on GETs")..][..3];
+    let of_gets =
+        |one: &Value| one["says"].as_str().is_some_and(|says| says.ends_with("stale under Tidemark"));
+    let first = statements.iter().position(of_gets).expect("the statement on GETs");
+    let stale = &statements[first..][..3];
     assert!(stale[1]["says"] == "under Cure" && stale[2]["says"] == "under Wren", "{stale:?}");
-    let stale: Vec<String> = stale.iter().map(|one| fine(one["value"].as_f64().expect("a number"))).collect();
+    let stale: Vec<String> =
+        stale.iter().map(|one| format!("{:.2}", one["value"].as_f64().expect("a number"))).collect();
     document
         .says("With 15 % of them {} % of GETs are stale, {} % under `cure` and {} % under `wren`.", &stale);
 }

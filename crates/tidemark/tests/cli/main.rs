@@ -7,6 +7,7 @@ mod bench;
 mod bound;
 mod compare;
 mod config;
+mod costs;
 mod demo;
 mod documents;
 mod edge;

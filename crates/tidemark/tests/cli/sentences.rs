@@ -1,20 +1,42 @@
 //! Sentences of documents whose numbers are computed again.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by whoever brings documents up to date: two tests may write one.
+static UPDATING: Mutex<()> = Mutex::new(());
 
 /// A document of the repository, and what it has to be.
 pub(crate) struct Document {
     path: PathBuf,
     text: String,
     wanted: String,
+    /// Pictures beside it, and what they have to be.
+    drawings: Vec<(PathBuf, String)>,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+/// Whether documents are to be brought up to date.
+fn updating() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+/// A file of the repository.
+fn of_root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 impl Document {
     /// Opens a file, by its path from the root.
     pub(crate) fn open(path: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        let alone = updating().then(|| UPDATING.lock().unwrap_or_else(PoisonError::into_inner));
+        let path = of_root(path);
         let text = std::fs::read_to_string(&path).unwrap();
-        Self { wanted: text.clone(), path, text }
+        Self { _alone: alone, ..Self::new(path, text) }
+    }
+
+    fn new(path: PathBuf, text: String) -> Self {
+        Self { path, wanted: text.clone(), text, drawings: Vec::new(), _alone: None }
     }
 
     /// Requires that a sentence stands in the document, once, with these numbers where it has `{}`. Where it has a space the document
@@ -41,7 +63,17 @@ impl Document {
         self.wanted = format!("{}{filled}{}", &self.wanted[..*at], &self.wanted[*end..]);
     }
 
-    /// Requires what the block of that number shows: what stands between two lines of ```.
+    /// Requires what a picture beside it shows.
+    pub(crate) fn drawing(&mut self, path: &str, svg: &str) {
+        self.drawings.push((of_root(path), svg.to_string()));
+    }
+
+    /// Shows what stands in the block of that number, between two lines of ```.
+    pub(crate) fn shown(&self, number: usize) -> &str {
+        self.wanted.split("```").nth(2 * number + 1).expect("a block")
+    }
+
+    /// Requires what stands in the block of that number.
     #[track_caller]
     pub(crate) fn block(&mut self, number: usize, shown: &str) {
         let mut parts: Vec<&str> = self.wanted.split("```").collect();
@@ -53,8 +85,13 @@ impl Document {
     /// Compares the document with what it has to be. With `UPDATE_DOCS=1` it is brought up to date instead.
     #[track_caller]
     pub(crate) fn check(self) {
-        if std::env::var_os("UPDATE_DOCS").is_some() {
+        if updating() {
+            self.drawings.iter().for_each(|(path, svg)| std::fs::write(path, svg).unwrap());
             return std::fs::write(self.path, self.wanted).unwrap();
+        }
+        for (path, svg) in &self.drawings {
+            let same = std::fs::read_to_string(path).is_ok_and(|drawn| drawn == *svg);
+            assert!(same, "{}: run it again with UPDATE_DOCS=1, and look at it", path.display());
         }
         let differing: Vec<String> = self
             .text
@@ -119,15 +156,14 @@ fn number(text: &str) -> usize {
 #[test]
 fn a_sentence_is_found_over_the_ends_of_lines_and_gets_its_numbers() {
     let text = "It takes\n45 ms, 1,957 messages, and 0.06%.\nIt takes no time.\n".to_string();
-    let mut document = Document { path: "x".into(), wanted: text.clone(), text };
+    let mut document = Document::new("x".into(), text);
     document.says("takes {} ms, {} messages, and {}%.", &["46", "2,000", "0"].map(String::from));
     assert_eq!(document.wanted, "It takes\n46 ms, 2,000 messages, and 0%.\nIt takes no time.\n");
     document.says("takes no time", &[]);
     let lists = matched("24, 76, 201 B", &["", ", ", ", ", " B"]).unwrap();
     assert_eq!(lists, (vec!["24", "76", "201"], 13));
     for none in ["takes long", "takes {} s"] {
-        let mut document =
-            Document { path: "x".into(), text: String::new(), wanted: document.wanted.clone() };
+        let mut document = Document::new("x".into(), document.wanted.clone());
         let numbers = vec!["1".to_string(); none.matches("{}").count()];
         assert!(std::panic::catch_unwind(move || document.says(none, &numbers)).is_err(), "{none}");
     }
@@ -136,7 +172,7 @@ fn a_sentence_is_found_over_the_ends_of_lines_and_gets_its_numbers() {
 #[test]
 fn a_block_is_replaced() {
     let text = "a\n```sh\nb\n```\nc\n```text\nold\n```\nd\n".to_string();
-    let mut document = Document { path: "x".into(), wanted: text.clone(), text };
+    let mut document = Document::new("x".into(), text);
     document.block(1, "new\n");
     assert_eq!(document.wanted, "a\n```sh\nb\n```\nc\n```text\nnew\n```\nd\n");
 }
