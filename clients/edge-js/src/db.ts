@@ -362,7 +362,7 @@ export class Db implements View {
     const started = new Deferred<void>();
     const channel = tabs.channel(lock);
     let follower: Follower | undefined;
-    
+    tabs.onResume?.(() => (this.#host ?? follower)?.resumed(), signal);
     const lead = async () => {
       if (this.#closed) return;
       const gone = (other: string, then: () => void) => void tabs.locks.request(`${lock}/tab/${other}`, { signal }, then).catch(() => undefined);
