@@ -138,6 +138,7 @@ fn flush(
 mod tests {
     use super::*;
     use std::future::poll_fn;
+    use tidemark_patience::PATIENCE;
     use tokio::net::TcpListener;
 
     /// A gateway that is there but whose words do not arrive any more, as behind a network that has gone.

@@ -6,7 +6,6 @@ use crate::searches::violations;
 use crate::sentences::Document;
 use crate::table::Table;
 use serde_json::Value;
-use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 

@@ -5,6 +5,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tidemark_patience::until;
+
+/// A little less than the time by which a clock is put ahead.
+const AHEAD: Duration = Duration::from_millis(850); // time: a server waits until its own clock is there
 
 #[test]
 fn regions_that_are_cut_off_go_on_and_catch_up() {

@@ -4,6 +4,7 @@ use crate::harness::{Up, eventually};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+use tidemark_patience::PATIENCE;
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
 

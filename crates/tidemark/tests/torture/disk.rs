@@ -237,9 +237,7 @@ fn a_disk_that_has_room_again_is_used_again() {
         (0..10_000).take_while(|n| !refused(client.ask(&["SET", &format!("key{n}"), &value]))).count();
     assert!((1..10_000).contains(&count), "{count} writes fit");
     fs::remove_file(disk.0.join("ballast")).expect("the ballast");
-    wait_for("writes are accepted again", || {
-        (!refused(client.ask(&["SET", "after", &value]))).then_some(())
-    });
+    wait_for("writes are accepted again", || (!refused(client.ask(&["SET", "after", &value]))).then_some(()));
     assert_eq!(client.ask(&["STRLEN", "key0"]), Reply::Integer(10_000));
 }
 

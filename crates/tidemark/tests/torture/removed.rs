@@ -61,9 +61,7 @@ fn past_the_limit_it_is_marked_and_writes_go_on() {
     settled(&nodes, true);
     nodes.cut("A", "B", false);
     fill(&mut client, 10, 12_000);
-    wait_for("B is marked as away for too long", || {
-        (peer(&nodes, 0)["needs_seeding"] == true).then_some(())
-    });
+    wait_for("B is marked as away for too long", || (peer(&nodes, 0)["needs_seeding"] == true).then_some(()));
     // It is dropped behind a snapshot, which takes a while on a busy machine; 2 MiB are to be kept.
     wait_for("the log takes no more than it may", || {
         let status = status(&nodes.nodes()[0])?;
