@@ -1,8 +1,8 @@
 //! Points on clusters of real processes on this machine, with an emulated wide-area network.
 
 use super::settings::Settings;
-use crate::calibrate::{Clients, Command, Effort, spent};
-use crate::live::Live as Cluster;
+use crate::lab::calibrate::{Clients, Command, Effort, spent};
+use crate::lab::cluster::Cluster;
 use crate::supervisor::api::NodeStatus;
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::Value;

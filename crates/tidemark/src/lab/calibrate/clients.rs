@@ -1,6 +1,6 @@
 //! Clients in lockstep: each sends its request, then each takes its answer, again and again.
 
-use crate::live::Live;
+use crate::lab::cluster::Cluster;
 use anyhow::{Context, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -40,7 +40,7 @@ pub(crate) struct Clients {
 impl Clients {
     /// So many connections to a node, whose commands are about a value of `value_bytes` bytes. Whoever reads finds it there.
     pub(crate) fn new(
-        live: &Live,
+        live: &Cluster,
         node: usize,
         count: usize,
         command: Command,
@@ -51,7 +51,7 @@ impl Clients {
 
     /// As [`Self::new`], about a key of one's own.
     pub(super) fn about(
-        live: &Live,
+        live: &Cluster,
         node: usize,
         count: usize,
         command: Command,
@@ -71,7 +71,7 @@ impl Clients {
     }
 
     fn connect(
-        live: &Live,
+        live: &Cluster,
         node: usize,
         count: usize,
         command: &[&[u8]],

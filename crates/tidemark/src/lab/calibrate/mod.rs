@@ -8,7 +8,7 @@
 mod clients;
 mod lists;
 
-use crate::live::{self, Live};
+use crate::lab::cluster::{self, Cluster};
 use anyhow::bail;
 pub(crate) use clients::{Clients, Command};
 use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ fn idle(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
 }
 
 /// What the load generator spends on each operation, here, and how long the median of them takes: it is this process.
-fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<(Spent, f64)> {
+fn generating(effort: Effort, live: &Cluster, clients: usize) -> anyhow::Result<(Spent, f64)> {
     let region = Region { name: "r0".into(), addresses: vec![live.nodes[0].redis.clone()] };
     let settings = [("keys", 1_000), ("value-bytes", VALUE_BYTES)].map(|(name, n)| (name.into(), n.into()));
     let plan = Plan {
@@ -195,7 +195,7 @@ fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<(Sp
     let report = tidemark_bench::run(&plan, &Stop::default(), &mut |tick| {
         // Threads that have ended are counted no more: what they did is the difference between two looks at them.
         if tick.phase == Phase::Measure
-            && let (Ok(cpu_ns), Ok(sleeps)) = (live::cpu_ns(me), live::sleeps(me))
+            && let (Ok(cpu_ns), Ok(sleeps)) = (cluster::cpu_ns(me), cluster::sleeps(me))
         {
             last = Some([cpu_ns, sleeps, tick.operations]);
             first = first.or(last);
@@ -214,16 +214,16 @@ const FEW_TICKS: Duration = Duration::from_millis(350);
 
 const TURNS: &str = "tidemark_turns_total";
 
-fn up(arguments: &[&str]) -> anyhow::Result<Live> {
+fn up(arguments: &[&str]) -> anyhow::Result<Cluster> {
     let common = ["--base-port", "0", "--fsync", "no", "--protocol", "eventual"];
     let protocol = if arguments.contains(&"--protocol") { &common[..4] } else { &common[..] };
-    Live::start(&[arguments, protocol].concat())
+    Cluster::start(&[arguments, protocol].concat())
 }
 
 /// What `node` spends on each request of the clients, undisturbed.
 pub(crate) fn spent(
     effort: Effort,
-    live: &Live,
+    live: &Cluster,
     node: usize,
     clients: &mut Clients,
 ) -> anyhow::Result<Spent> {
