@@ -1,9 +1,10 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    bench, check, config, cut, demo, edge, exclude, experiment, groups, heal, kill, protocols, readmit,
-    remove, replace, restart, results, serve, sim, skew, slow, status, up,
+    config, cut, demo, edge, exclude, groups, heal, kill, protocols, readmit, remove, replace, restart,
+    serve, skew, slow, status, up,
 };
+use crate::lab::Lab;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -50,12 +51,8 @@ pub(crate) enum Command {
     Protocols(protocols::Protocols),
     #[command(subcommand)]
     Config(config::Config),
-    Sim(sim::Sim),
-    Check(check::Check),
-    #[command(subcommand)]
-    Experiment(experiment::Experiment),
-    Results(results::Results),
-    Bench(bench::Bench),
+    #[command(flatten)]
+    Lab(Lab),
     Edge(edge::Edge),
 }
 
@@ -79,11 +76,7 @@ impl Command {
             Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),
-            Self::Sim(sim) => sim.run(),
-            Self::Check(check) => check.run(),
-            Self::Experiment(experiment) => experiment.run(),
-            Self::Results(results) => results.run(),
-            Self::Bench(bench) => bench.run(),
+            Self::Lab(lab) => lab.run(),
             Self::Edge(edge) => edge.run(),
         }
     }

@@ -1,13 +1,15 @@
 //! The `tidemark` command: one binary that serves, supervises, simulates and checks.
 
-mod calibrate;
 mod cli;
 mod commands;
 mod demo;
 mod http;
+#[cfg_attr(not(feature = "lab"), path = "no_lab.rs")]
+mod lab;
 mod live;
+#[cfg(all(test, feature = "lab"))]
+mod no_lab;
 mod output;
-mod runners;
 mod running;
 mod supervisor;
 

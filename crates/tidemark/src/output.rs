@@ -1,10 +1,7 @@
 //! What is printed: tables for people, JSON for programs.
 
-use anyhow::Context;
 use serde::Serialize;
 use std::io::{self, Write};
-use std::path::Path;
-use tidemark_check::{Violation, svg};
 
 /// Prints to standard output. A reader that has gone away, such as `head`, is no error.
 pub(crate) fn print(text: &str) {
@@ -15,19 +12,6 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"));
     Ok(())
-}
-
-/// Draws a violation to a file; without one there is nothing to draw, and it says so.
-pub(crate) fn picture(path: &Path, violation: Option<&Violation>) -> anyhow::Result<()> {
-    match violation {
-        Some(violation) => {
-            std::fs::write(path, svg(violation)).with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => {
-            eprintln!("no picture: no history violates anything");
-            Ok(())
-        }
-    }
 }
 
 /// Lines with their columns aligned; the first row is the heading.

@@ -95,6 +95,10 @@ const PURE: &[&str] = &[
 const IMPURE: &[&str] =
     &["tokio", "mio", "socket2", "axum", "rand", "getrandom", "chrono", "time", "rayon", "crossbeam"];
 
+/// What a build without the feature `lab` must not compile: each takes the compiler long, or brings something that does.
+const LAB: &[&str] =
+    &["tidemark-bench", "tidemark-check", "tidemark-experiments", "tidemark-sim", "tidemark-simulators"];
+
 pub(super) fn check() -> Result<Vec<Finding>> {
     let metadata = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
     let metadata: Value = serde_json::from_str(&output(&mut command(env!("CARGO"), &metadata))?)?;
@@ -112,14 +116,17 @@ fn package(package: &Value) -> Vec<Finding> {
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     // "kind" is null for ordinary dependencies, else "dev" or "build".
     let used = dependencies.filter(|dependency| dependency["kind"].is_null());
-    let used = used.filter_map(|dependency| dependency["name"].as_str());
+    let used = used.filter_map(|dependency| Some((dependency["name"].as_str()?, &dependency["optional"])));
     let mut findings = Vec::new();
-    for used in used {
+    for (used, optional) in used {
         let ours = used.strip_prefix("tidemark-").is_some_and(|short| !allowed.contains(&short));
         if ours || used == "tidemark" {
             findings.push(format!(
                 "{name} must not use {used}: see \"What each crate must not use\" in ARCHITECTURE.md"
             ));
+        }
+        if name == "tidemark" && LAB.contains(&used) && *optional != true {
+            findings.push(format!("{name} must use {used} with the feature `lab` only: make it optional"));
         }
         if PURE.contains(&name) && IMPURE.contains(&used) {
             findings
@@ -146,5 +153,16 @@ mod tests {
         assert_eq!(found("tidemark-sim", "rand", Value::Null), 1);
         assert_eq!(found("tidemark-server", "tokio", Value::Null), 0);
         assert_eq!(found("tidemark-new", "serde", Value::Null), 1);
+    }
+
+    #[test]
+    fn a_small_build_does_without_the_lab() {
+        let found = |uses: &str, optional: bool| {
+            let used = json!({"name": uses, "kind": null, "optional": optional});
+            package(&json!({"name": "tidemark", "dependencies": [used]})).len()
+        };
+        assert_eq!(found("tidemark-sim", true), 0);
+        assert_eq!(found("tidemark-sim", false), 1);
+        assert_eq!(found("tidemark-server", false), 0);
     }
 }

@@ -1,12 +1,12 @@
-//! What one protocol alone has stays where it is: a feature has a home, and the files outside that carry it are listed. Nothing is
-//! to be added to a list lightly: what is optional in a protocol is reached through `Extensions`, and what a crate does about
-//! it stands in one file. Tests may name what they like.
+//! What one protocol alone has stays where it is, and so does what a build may leave out: a feature has a home, and the files outside
+//! that carry it are listed. Nothing is to be added to a list lightly: what is optional in a protocol is reached through
+//! `Extensions`, and what a crate does about it stands in one file. Tests may name what they like.
 
 use super::{Finding, source::Source};
 
 const HERE: &str = "xtask/src/tidy/features.rs";
 
-/// A feature that few protocols have.
+/// A feature that few protocols, or not all builds, have.
 struct Feature {
     what: &'static str,
     /// What code says that is about it.
@@ -17,7 +17,7 @@ struct Feature {
     carried: &'static [(&'static str, &'static [&'static str])],
 }
 
-const FEATURES: [Feature; 2] = [
+const FEATURES: [Feature; 3] = [
     Feature {
         what: "the controller of checking groups",
         words: &["tidemark_adapt"],
@@ -76,6 +76,18 @@ const FEATURES: [Feature; 2] = [
                 ],
             ),
         ],
+    },
+    Feature {
+        what: "the lab, which a small build lacks",
+        words: &[
+            "tidemark_bench",
+            "tidemark_check",
+            "tidemark_experiments",
+            "tidemark_sim",
+            "tidemark_workload",
+        ],
+        home: &["crates/tidemark/src/lab/"],
+        carried: &[("tidemark", &[])],
     },
 ];
 

@@ -3,7 +3,7 @@
 //! - `counts`: documents count what lists have.
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
-//! - `features`: what one protocol alone has does not spread over the crates that all share.
+//! - `features`: what one protocol alone has does not spread over the crates that all share, nor what a small build lacks over the rest.
 //! - `lengths`: files and functions stay short; those that are not may only shrink.
 //! - `members`: the traits that every protocol implements do not grow.
 //! - `language`: documents use the terms that their readers search for.

@@ -1,6 +1,7 @@
 //! `tidemark demo`
 
-use crate::demo::{self, Stage, roaming};
+use crate::demo::{self, Stage};
+use crate::lab;
 use clap::{Args, ValueEnum};
 use std::process::ExitCode;
 
@@ -49,7 +50,7 @@ enum Play {
 impl Demo {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if self.play == Play::Roaming {
-            return roaming::play(self.seed, self.json);
+            return lab::roaming(self.seed, self.json);
         }
         let protocols = match self.protocol {
             Some(protocol) => vec![protocol],

@@ -1,14 +1,10 @@
 //! One file a verb.
 
-pub(crate) mod bench;
-pub(crate) mod calibrate;
-pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod cut;
 pub(crate) mod demo;
 pub(crate) mod edge;
 pub(crate) mod exclude;
-pub(crate) mod experiment;
 pub(crate) mod groups;
 pub(crate) mod heal;
 pub(crate) mod kill;
@@ -17,9 +13,7 @@ pub(crate) mod readmit;
 pub(crate) mod remove;
 pub(crate) mod replace;
 pub(crate) mod restart;
-pub(crate) mod results;
 pub(crate) mod serve;
-pub(crate) mod sim;
 pub(crate) mod skew;
 pub(crate) mod slow;
 pub(crate) mod status;

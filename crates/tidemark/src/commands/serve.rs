@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tidemark_server::config::{self, Address, Fsync, MemoryPolicy, Overrides, Secret, SessionScope, Size};
 use tidemark_server::{FaultOrder, ServeError, run_node};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 const ENVIRONMENT: &str = "\
 Every flag wins over its variable, and both win over the cluster file. Secrets have variables
@@ -124,15 +125,21 @@ impl Set {
 }
 
 impl Serve {
+    /// Logs to standard error from now on.
+    fn log(&self) -> anyhow::Result<()> {
+        let filter: Targets =
+            self.log.parse().map_err(|error| Usage(format!("--log {}: {error}", self.log)))?;
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+        let lines = match self.log_format {
+            LogFormat::Text => lines.boxed(),
+            LogFormat::Json => lines.json().boxed(),
+        };
+        tracing_subscriber::registry().with(lines).with(filter).init();
+        Ok(())
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let filter =
-            EnvFilter::try_new(&self.log).map_err(|error| Usage(format!("--log {}: {error}", self.log)))?;
-        let logs =
-            tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
-        match self.log_format {
-            LogFormat::Text => logs.init(),
-            LogFormat::Json => logs.json().init(),
-        }
+        self.log()?;
         end_at_a_panic();
         if self.stop_on_eof {
             std::thread::spawn(stop_at_end_of_input);

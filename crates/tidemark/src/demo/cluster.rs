@@ -5,7 +5,6 @@ use super::client::Client;
 use crate::live::Live;
 use anyhow::{Context, bail};
 use serde_json::Value;
-use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the demo gives up.
@@ -42,28 +41,18 @@ impl Cluster {
         held.next().expect("some name hashes to the partition")
     }
 
-    /// Runs `tidemark VERB …` on this cluster.
-    fn tell(&self, args: &[&str]) -> anyhow::Result<Output> {
-        let output =
-            Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.live.dir).output()?;
-        if !output.status.success() {
-            bail!("tidemark {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(output)
-    }
-
     /// Cuts what partition `partition` of A sends to B.
     pub(crate) fn cut(&self, partition: u16) -> anyhow::Result<()> {
-        self.tell(&["cut", &format!("a/{partition}"), &format!("b/{partition}")]).map(drop)
+        self.live.tell(&["cut", &format!("a/{partition}"), &format!("b/{partition}")]).map(drop)
     }
 
     /// Mends everything.
     pub(crate) fn heal(&self) -> anyhow::Result<()> {
-        self.tell(&["heal"]).map(drop)
+        self.live.tell(&["heal"]).map(drop)
     }
 
     fn status(&self) -> anyhow::Result<Value> {
-        Ok(serde_json::from_slice(&self.tell(&["status", "--json"])?.stdout)?)
+        Ok(serde_json::from_slice(&self.live.tell(&["status", "--json"])?.stdout)?)
     }
 
     /// What the protocol promises, in words.

@@ -7,7 +7,6 @@
 mod acts;
 mod client;
 mod cluster;
-pub(crate) mod roaming;
 mod timeline;
 
 use cluster::Cluster;

@@ -1,6 +1,5 @@
 //! `tidemark edge`
 
-mod bench;
 mod folder;
 mod lists;
 mod operations;
@@ -64,7 +63,7 @@ pub(crate) struct Common {
     connect: Vec<Endpoint>,
     /// How many regions must have what is shown (K). The folder remembers it [default: 1].
     #[arg(short = 'k', long, global = true, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=64))]
-    regions: Option<u64>,
+    pub(crate) regions: Option<u64>,
     /// Lower K while no region can be reached that shares what is new with as many. What is seen then may be lost with that region.
     #[arg(long, global = true)]
     lower: bool,
@@ -79,16 +78,16 @@ pub(crate) struct Common {
     offline: bool,
     /// Print JSON, an object a line.
     #[arg(long, global = true)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 impl Common {
-    fn token(&self) -> Bytes {
+    pub(crate) fn token(&self) -> Bytes {
         self.password.clone().unwrap_or_default().into()
     }
 
     /// The gateways that were named, or else those of last time.
-    fn endpoints(&self, remembered: Vec<Endpoint>) -> anyhow::Result<Vec<Endpoint>> {
+    pub(crate) fn endpoints(&self, remembered: Vec<Endpoint>) -> anyhow::Result<Vec<Endpoint>> {
         let all = if self.connect.is_empty() { remembered } else { self.connect.clone() };
         if all.is_empty() {
             let how = "say where a gateway is: --connect ws://127.0.0.1:9001/edge, as `tidemark up --edge` prints it";

@@ -1,6 +1,6 @@
 //! The commands of an edge client, on the command line and in its shell.
 
-use super::bench::Bench;
+use crate::lab::EdgeBench;
 use bytes::Bytes;
 use clap::{Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -74,7 +74,7 @@ pub(super) enum Verb {
     Status,
     /// Wait until all that was written is delivered, and K regions have it.
     Sync,
-    Bench(Bench),
+    Bench(EdgeBench),
 }
 
 /// A command that changes something.

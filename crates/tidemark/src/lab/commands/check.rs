@@ -1,7 +1,8 @@
 //! `tidemark check`
 
 use crate::Usage;
-use crate::output::{picture, print, print_json};
+use crate::lab::picture::picture;
+use crate::output::{print, print_json};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! `tidemark sim calibrate`
 
-use crate::calibrate::{Effort, calibrate};
+use crate::lab::calibrate::{Effort, calibrate};
 use crate::output::{print, print_json, row, table};
 use anyhow::Context;
 use clap::Args;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USE: &str = "\
-Experiments that are simulated use the figures that this binary was built with, those of crates/tidemark/src/calibrate/costs.json,
+Experiments that are simulated use the figures that this binary was built with, those of crates/tidemark/src/lab/calibrate/costs.json,
 or those of a file: `tidemark experiment run --costs FILE`.
 
 Example:

@@ -1,7 +1,8 @@
 //! `tidemark sim`: schedules drawn from seeds, played in virtual time, and checked.
 
 use super::calibrate::Calibrate;
-use crate::output::{picture, print, print_json};
+use crate::lab::picture::picture;
+use crate::output::{print, print_json};
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};

@@ -1,7 +1,7 @@
 //! Points on clusters of real processes on this machine, with an emulated wide-area network.
 
 use super::settings::Settings;
-use crate::calibrate::{Clients, Command, Effort, spent};
+use crate::lab::calibrate::{Clients, Command, Effort, spent};
 use crate::live::Live as Cluster;
 use crate::supervisor::api::NodeStatus;
 use anyhow::{Context, anyhow, bail, ensure};
@@ -242,11 +242,11 @@ impl Wanted {
         for node in &cluster.nodes {
             let partition = node.partitions.first().copied().unwrap_or_default();
             if let Some(ms) = self.clock_offsets_ms.get(usize::from(partition)).filter(|ms| **ms != 0.0) {
-                cluster.order(&["skew", &node.name, &format!("--by={ms}ms")])?;
+                cluster.tell(&["skew", &node.name, &format!("--by={ms}ms")])?;
             }
             let slow = self.slow.as_ref().filter(|slow| is_slow(node, slow));
             if let Some(slow) = slow {
-                cluster.order(&["slow", &node.name, "--by", &format!("{}ms", slow.ms)])?;
+                cluster.tell(&["slow", &node.name, "--by", &format!("{}ms", slow.ms)])?;
             }
             if slow.is_none() && !dc_of(node).is_some_and(|dc| self.idle.contains(&dc)) {
                 regions.push(Region { name: node.region.clone(), addresses: vec![node.redis.clone()] });

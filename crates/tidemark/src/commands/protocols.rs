@@ -1,10 +1,6 @@
 //! `tidemark protocols`
 
-mod bounded;
-mod map;
-mod measured;
-mod papers;
-
+use crate::lab;
 use crate::output::{print, print_json, row, table};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -12,9 +8,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidemark_contract::info::Transactions;
-use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol, with_protocol};
-use tidemark_sim::{Bound, Measurement};
-use tidemark_simulators::simulator;
+use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,41 +30,41 @@ The same options always give the same tables.";
 pub(crate) struct Protocols {
     /// Only these protocols; all by default.
     #[arg(value_name = "NAME", value_parser = names())]
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Measure them in the simulator: rounds, messages, bytes, waiting, staleness.
     #[arg(long)]
-    table: bool,
+    pub(crate) table: bool,
     /// Data centres of the measured runs.
     #[arg(long, value_name = "N", default_value_t = 3, requires = "table")]
-    dcs: usize,
+    pub(crate) dcs: usize,
     /// Partitions of each data centre.
     #[arg(long, value_name = "N", default_value_t = 4, requires = "table")]
-    partitions: usize,
+    pub(crate) partitions: usize,
     /// Sessions in all.
     #[arg(long, value_name = "N", default_value_t = 24, requires = "table")]
-    sessions: usize,
+    pub(crate) sessions: usize,
     /// Operations in all.
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "table")]
-    ops: usize,
+    pub(crate) ops: usize,
     /// How many of a hundred operations are write transactions, of two to four keys. Measures only protocols that have them.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "table")]
-    write_transactions: u32,
+    pub(crate) write_transactions: u32,
     /// The seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
-    seed: u64,
+    pub(crate) seed: u64,
     /// Show which consistency model implies which, and which protocols stand at each.
     #[arg(long, conflicts_with_all = ["table", "bound"])]
-    map: bool,
+    pub(crate) map: bool,
     /// Draw the map as an SVG picture, too.
     #[arg(long, value_name = "FILE", requires = "map")]
-    svg: Option<PathBuf>,
+    pub(crate) svg: Option<PathBuf>,
     /// Run every set of readers of a theorem: one-round, one-version, nonblocking reads of snapshots make writes tell the sets apart.
     /// Print which protocols pay, and what the others give up.
     #[arg(long, conflicts_with = "table")]
-    bound: bool,
+    pub(crate) bound: bool,
     /// Clients that may be readers: 1 to 10. Each more takes twice as long.
     #[arg(long, value_name = "N", default_value_t = 4, requires = "bound")]
-    readers: usize,
+    pub(crate) readers: usize,
     /// How far the clock of one partition is ahead of that of the other, in microseconds; may be negative.
     #[arg(
         long,
@@ -79,13 +73,13 @@ pub(crate) struct Protocols {
         requires = "bound",
         allow_negative_numbers = true
     )]
-    skew_us: i64,
+    pub(crate) skew_us: i64,
     /// Run them without a rule that their correctness rests on; may be repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE", requires = "bound")]
-    without: Vec<String>,
+    pub(crate) without: Vec<String>,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Serialize)]
@@ -111,48 +105,12 @@ impl Protocols {
         let chosen =
             |name: &&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == *name);
         let names: Vec<&str> = NAMES.iter().copied().chain(published()).filter(chosen).collect();
-        if self.map {
-            let placed: Vec<_> = names.iter().filter_map(|name| placed(name)).collect();
-            map::show(&placed, self.json, self.svg.as_deref())?
-        } else if self.table {
-            self.measured(&names)?
-        } else if self.bound {
-            self.bounded(&names)?
+        if self.map || self.table || self.bound {
+            lab::tables(&self, &names)?
         } else {
             self.listed(&names)?
         }
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn measured(&self, names: &[&str]) -> anyhow::Result<()> {
-        let Self { dcs, partitions, sessions, ops, write_transactions, seed, .. } = *self;
-        let usual = Measurement::default();
-        let what = Measurement { dcs, partitions, sessions, ops, write_transactions, seed, ..usual };
-        what.validate_shape().map_err(crate::Usage)?;
-        let mut simulators: Vec<_> = names.iter().filter_map(|name| simulator(name)).collect();
-        if self.names.is_empty() {
-            simulators.retain(|simulator| simulator.validate_measurement(&what).is_ok());
-        }
-        let row = |simulator| measured::row_of(simulator, &what).map_err(crate::Usage);
-        let rows = simulators.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
-        if self.json {
-            return print_json(&serde_json::json!({ "measurement": what, "protocols": rows }));
-        }
-        print(&measured::tables(&rows, &what));
-        Ok(())
-    }
-
-    fn bounded(&self, names: &[&str]) -> anyhow::Result<()> {
-        let what = Bound { readers: self.readers, skew_us: self.skew_us, ..Bound::default() };
-        what.validate().map_err(crate::Usage)?;
-        let rows = names.iter().map(|name| bounded::row_of(name, &self.without, &what));
-        let rows: Vec<_> = rows.collect::<Result<Vec<_>, _>>().map_err(crate::Usage)?;
-        let rows: Vec<_> = rows.into_iter().flatten().collect();
-        if self.json {
-            return print_json(&serde_json::json!({ "bound": what, "protocols": rows }));
-        }
-        print(&bounded::text(&rows, &what));
-        Ok(())
     }
 
     fn listed(&self, names: &[&str]) -> anyhow::Result<()> {
@@ -184,14 +142,6 @@ impl Protocols {
 
 fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(NAMES.iter().copied().chain(published()).chain(["causal"]))
-}
-
-fn placed(name: &str) -> Option<map::Placed> {
-    with_protocol!(name, P => Some(map::Placed {
-        name: P::INFO.name,
-        promise: P::INFO.promise,
-        default: P::INFO.name == CAUSAL,
-    }), otherwise None)
 }
 
 fn listed(name: &str) -> Option<Listed> {

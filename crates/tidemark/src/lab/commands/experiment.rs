@@ -3,11 +3,11 @@
 mod compare;
 
 use crate::Usage;
-use crate::output::{print, print_json, row, table};
-use crate::runners::{
+use crate::lab::runners::{
     Capacity, Costs, Edge, EdgeCapacity, EdgeLatency, EdgeResponses, EdgeStorage, Live, LiveVisibility,
     Schedules, Simulated, SimulatedLatency, SimulatedVisibility,
 };
+use crate::output::{print, print_json, row, table};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -130,7 +130,7 @@ impl Measuring {
     /// With what events cost in the simulator: of `file`, or what this binary was built with.
     fn new(file: Option<&Path>) -> anyhow::Result<Self> {
         let calibration = match file {
-            None => crate::calibrate::kept(),
+            None => crate::lab::calibrate::kept(),
             Some(path) => {
                 let shown = path.display();
                 let text =

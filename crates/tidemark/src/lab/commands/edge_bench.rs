@@ -1,7 +1,7 @@
 //! `tidemark edge bench`
 
-use super::Common;
 use crate::Usage;
+use crate::commands::edge::Common;
 use crate::output::{print, print_json, row, table};
 use clap::Args;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use tidemark_workload::Workload;
 /// All clients run in this process, on one thread, each with its own connection and its disk in memory. They form groups that watch a key
 /// together, and at each arrival some client writes the key of its group. The keys `bench:edge:…` stay behind.
 #[derive(Args)]
-pub(crate) struct Bench {
+pub(crate) struct EdgeBench {
     /// How many clients.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     clients: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Bench {
     quiet: bool,
 }
 
-impl Bench {
+impl EdgeBench {
     pub(crate) fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         if let Some(name) = &self.workload {
             return self.run_workload(common, name);

@@ -167,7 +167,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::kept;
+    use crate::lab::calibrate::kept;
     use serde_json::json;
 
     #[test]

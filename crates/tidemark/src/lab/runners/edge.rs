@@ -214,7 +214,7 @@ fn crowd(settings: &Settings<'_>, told: usize) -> anyhow::Result<Crowd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::kept;
+    use crate::lab::calibrate::kept;
     use serde_json::json;
 
     fn rows(runner: &dyn Runner, more: Value) -> anyhow::Result<Vec<Row>> {

@@ -8,7 +8,8 @@
 mod clients;
 mod lists;
 
-use crate::live::{self, Live};
+use crate::lab::metering;
+use crate::live::Live;
 use anyhow::bail;
 pub(crate) use clients::{Clients, Command};
 use std::collections::BTreeMap;
@@ -195,7 +196,7 @@ fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<(Sp
     let report = tidemark_bench::run(&plan, &Stop::default(), &mut |tick| {
         // Threads that have ended are counted no more: what they did is the difference between two looks at them.
         if tick.phase == Phase::Measure
-            && let (Ok(cpu_ns), Ok(sleeps)) = (live::cpu_ns(me), live::sleeps(me))
+            && let (Ok(cpu_ns), Ok(sleeps)) = (metering::cpu_ns(me), metering::sleeps(me))
         {
             last = Some([cpu_ns, sleeps, tick.operations]);
             first = first.or(last);
