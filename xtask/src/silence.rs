@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -46,43 +45,6 @@ pub(crate) fn kill_group(group: u32) {
     let _ = kill.args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status();
 }
 
-/// Kills a process group once nobody has called [`Watch::heard`] for too long.
-pub(crate) struct Watch {
-    heard: std::sync::mpsc::Sender<()>,
-    thread: std::thread::JoinHandle<bool>,
-}
-
-impl Watch {
-    /// Watches the group from now on.
-    pub(crate) fn new(silence: Duration, group: u32) -> Self {
-        let (heard, hears) = channel();
-        let thread = std::thread::spawn(move || {
-            loop {
-                match hears.recv_timeout(silence) {
-                    Ok(()) => {}
-                    Err(RecvTimeoutError::Disconnected) => return false,
-                    Err(RecvTimeoutError::Timeout) => {
-                        kill_group(group);
-                        return true;
-                    }
-                }
-            }
-        });
-        Self { heard, thread }
-    }
-
-    /// Notes a sign of life.
-    pub(crate) fn heard(&self) {
-        let _ = self.heard.send(()); // nobody listens once the group was killed
-    }
-
-    /// Ends the watch. Whether it has killed the group.
-    pub(crate) fn end(self) -> bool {
-        drop(self.heard);
-        self.thread.join().expect("the watch does not panic")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,26 +74,5 @@ mod tests {
         let (ended, said) = script(Duration::from_secs(1), "echo begun; sleep 100000");
         assert_eq!(ended.expect_err("it hangs").to_string(), "killed: it said nothing for 1 s");
         assert_eq!(said, "begun\n");
-    }
-
-    #[test]
-    fn a_command_that_goes_on_saying_something_may_take_longer() {
-        let mut child = Command::new("sleep").arg("100000").process_group(0).spawn().expect("sleep runs");
-        let watch = Watch::new(Duration::from_secs(100_000), child.id());
-        watch.heard();
-        assert!(!watch.end(), "it was not silent");
-        assert!(child.try_wait().expect("a child").is_none());
-        assert!(Watch::new(Duration::ZERO, child.id()).end_when_killed());
-        assert!(!child.wait().expect("a child").success());
-    }
-
-    impl Watch {
-        /// Waits until the watch has killed the group, without a sign of life.
-        fn end_when_killed(self) -> bool {
-            let Self { heard, thread } = self;
-            let killed = thread.join().expect("the watch does not panic");
-            drop(heard);
-            killed
-        }
     }
 }
