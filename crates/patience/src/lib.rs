@@ -1,8 +1,16 @@
-//! Waiting in tests. All tests wait here, with one patience that no slow machine exhausts, so that a test fails because something is
-//! broken and never because something was late.
+//! The patience of tests: how long they wait, and how many drawn schedules they play.
+//!
+//! All tests wait here, with one patience that no slow machine exhausts, so that a test fails because something is broken and never
+//! because something was late.
+//!
+//! Tests that draw schedules play as many as `TIDEMARK_SCHEDULES` says:
+//! - not set: a tenth of them, at least a hundred, the same each time;
+//! - `all`: all of them;
+//! - a number: all of them, counted from that number on, which are schedules that no run has played before.
 
 use std::cell::RefCell;
 use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The time that a test waits for something before it fails. Sockets of tests have it as their timeout.
@@ -79,4 +87,51 @@ pub fn eventually<T: PartialEq + Debug>(expected: T, mut look: impl FnMut() -> T
         assert!(!last, "expected {expected:?}, and after {PATIENCE:?} still found {found:?}");
         std::thread::sleep(PAUSE);
     }
+}
+
+/// The part of its schedules that a test plays where nothing else is said, and the least number of them.
+const SHARE: u64 = 10;
+const LEAST: u64 = 100;
+
+/// The schedules of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedules {
+    /// Some of each test.
+    Share,
+    /// All that a test has.
+    All,
+    /// As many, from this seed on.
+    From(u64),
+}
+
+impl Schedules {
+    /// Those of this run, as `TIDEMARK_SCHEDULES` says.
+    ///
+    /// # Panics
+    /// If that is neither `all` nor a number.
+    pub fn of_this_run() -> Self {
+        match std::env::var("TIDEMARK_SCHEDULES") {
+            Err(_) => Self::Share,
+            Ok(word) if word == "all" => Self::All,
+            Ok(number) => {
+                let first = number.parse();
+                Self::From(first.expect("TIDEMARK_SCHEDULES is `all`, or the first seed to play"))
+            }
+        }
+    }
+
+    /// Those of these seeds that the run plays.
+    pub fn of(self, seeds: Range<u64>) -> Range<u64> {
+        let count = seeds.end - seeds.start;
+        match self {
+            Self::Share => seeds.start..seeds.start + count.min(LEAST.max(count / SHARE)),
+            Self::All => seeds,
+            Self::From(first) => first + seeds.start..first + seeds.end,
+        }
+    }
+}
+
+/// Those of these seeds that this run plays.
+pub fn drawn(seeds: Range<u64>) -> Range<u64> {
+    Schedules::of_this_run().of(seeds)
 }

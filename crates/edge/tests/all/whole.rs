@@ -143,16 +143,10 @@ fn play(seed: u64) -> Result<u64, String> {
     Ok(world.apps.iter().map(|app| app.committed).sum())
 }
 
-fn seeds(default: u64) -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
-    let from = number("SEEDS").unwrap_or(0);
-    from..from + number("COUNT").unwrap_or(default)
-}
-
 #[test]
 fn clients_see_one_point_of_the_past_and_everything_arrives_once() {
     let mut committed = 0;
-    for seed in seeds(60) {
+    for seed in tidemark_patience::drawn(0..60) {
         committed += play(seed).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
     }
     println!("{committed} transactions");

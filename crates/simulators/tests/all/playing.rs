@@ -1,10 +1,7 @@
 //! Campaigns by the name of a protocol, and how many of their schedules a run of the tests plays.
 //!
-//! `TIDEMARK_SCHEDULES` chooses:
-//! - not set: a campaign plays a tenth of its seeds, at least a hundred, the same each time. Where something has to be violated, it plays
-//!   the seed that `tests/seeds.txt` stores;
-//! - `all`: a campaign plays all of its seeds, and violations are searched for from the first seed on;
-//! - a number: all seeds of a campaign, counted from that number on: schedules that no run has played before.
+//! `TIDEMARK_SCHEDULES` chooses ([`tidemark_patience`]). Where something has to be violated, a run plays the seed that `tests/seeds.txt`
+//! stores; with `all` it searches from the first seed on.
 //!
 //! With `TIDEMARK_SEEDS_TO=FILE` each seed that violates what it has to is written there: `./x seeds` makes the table of that.
 
@@ -13,42 +10,16 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::OnceLock;
+use tidemark_patience::{Schedules, drawn};
 use tidemark_sim::{Campaign, Options, Summary};
 use tidemark_simulators::simulator;
-
-/// The part of its seeds that a campaign plays where nothing else is said, and the least number of them.
-const SHARE: u64 = 10;
-const LEAST: u64 = 100;
 
 /// The number of seeds after which the search for a rare violation gives up, when the table is written.
 const RARE: u64 = 1_000_000;
 
-/// The schedules of this run.
-enum Schedules {
-    Share,
-    All,
-    From(u64),
-}
-
-fn schedules() -> Schedules {
-    match std::env::var("TIDEMARK_SCHEDULES") {
-        Err(_) => Schedules::Share,
-        Ok(word) if word == "all" => Schedules::All,
-        Ok(number) => {
-            Schedules::From(number.parse().expect("TIDEMARK_SCHEDULES is `all`, or the first seed to play"))
-        }
-    }
-}
-
 /// The seeds of a campaign that this run plays. One seed alone is a schedule that is known for something: it is played by all runs.
 pub(crate) fn of_this_run(seeds: Range<u64>) -> Range<u64> {
-    let count = seeds.end - seeds.start;
-    match schedules() {
-        _ if count == 1 => seeds,
-        Schedules::Share => seeds.start..seeds.start + count.min(LEAST.max(count / SHARE)),
-        Schedules::All => seeds,
-        Schedules::From(first) => first + seeds.start..first + seeds.end,
-    }
+    if seeds.end - seeds.start == 1 { seeds } else { drawn(seeds) }
 }
 
 /// Plays a campaign as it is.
@@ -91,7 +62,7 @@ pub(crate) fn violating(name: &str, options: Options, search: Search, explain: u
     let stored = stored(name, &options);
     let at_once = || stored.map(|seed| play(seed..seed + 1));
     let Some(file) = std::env::var_os("TIDEMARK_SEEDS_TO") else {
-        return match (search, schedules()) {
+        return match (search, Schedules::of_this_run()) {
             (Search::Within(count), Schedules::All) => play(0..count),
             _ => at_once().unwrap_or_else(|| {
                 panic!("{}: no seed is stored for this: ./x seeds", command(name, &options, ".."))

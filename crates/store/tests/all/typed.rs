@@ -16,16 +16,10 @@ use schedule::play;
 /// As many as there are at most.
 pub(crate) const REGIONS: usize = 3;
 
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
-}
-
-/// `TYPED_SCHEDULES` and `TYPED_SEED` say how many, and from where.
 #[test]
 fn every_view_shows_the_fold_of_what_it_contains() {
-    let (first, count) = (number("TYPED_SEED", 1), number("TYPED_SCHEDULES", 20_000));
     let mut failures = Vec::new();
-    for seed in first..first + count {
+    for seed in tidemark_patience::drawn(1..20_001) {
         if let Err(why) = play(seed, None, false) {
             failures.push(format!("seed {seed}: {why}"));
             if failures.len() >= 5 {
@@ -40,6 +34,7 @@ fn every_view_shows_the_fold_of_what_it_contains() {
 #[test]
 #[ignore = "for who looks for a cause: TYPED_SEED says of which schedule"]
 fn one_schedule() {
-    let played = play(number("TYPED_SEED", 1), None, true);
+    let seed = std::env::var("TYPED_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let played = play(seed, None, true);
     assert!(played.is_ok(), "{played:?}");
 }

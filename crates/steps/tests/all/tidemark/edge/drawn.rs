@@ -9,6 +9,7 @@ use super::*;
 use lost::Loss;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::ServerId;
+use tidemark_patience::drawn;
 
 /// The newest version of each key that somebody knows of.
 type Causes = BTreeMap<Key, Stamp>;
@@ -360,12 +361,7 @@ fn search(seeds: std::ops::Range<u64>) -> Option<(u64, String)> {
     })
 }
 
-fn seeds(default: u64) -> std::ops::Range<u64> {
-    let from = std::env::var("SEEDS").ok().and_then(|from| from.parse().ok()).unwrap_or(0);
-    from..from + std::env::var("COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(default)
-}
-
 #[test]
 fn edge_clients_and_sessions_never_see_an_effect_without_its_cause() {
-    assert_eq!(search(seeds(300)), None);
+    assert_eq!(search(drawn(0..300)), None);
 }
