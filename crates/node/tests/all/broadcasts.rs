@@ -1,7 +1,8 @@
 //! What the drivers of nodes say to each other.
 
 use crate::harness::{Cluster, layout, set};
-use tidemark_node::{NodeId, Output, Reach, factory_of};
+use tidemark_node::{NodeId, Output, Reach};
+use tidemark_registry::factory_of;
 use tidemark_protocols::Eventual;
 use tidemark_replica::Now;
 use tidemark_store::log::Fsync;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use tidemark_core::{DcId, Outcome, PartitionId, ServerId};
 use tidemark_node::cuts::{CutOrder, Place};
-use tidemark_node::{Order, factory_of};
+use tidemark_node::{Order};
+use tidemark_registry::factory_of;
 use tidemark_protocols::Tidemark;
 
 fn group() -> (Cluster, usize) {

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use tidemark_core::{DcId, PartitionId, ServerId};
 use tidemark_node::cuts::{CutOrder, Place};
 use tidemark_node::link::frame::HEADER;
-use tidemark_node::{LinkId, Order, OrderId, factory_of};
+use tidemark_node::{LinkId, Order, OrderId};
+use tidemark_registry::factory_of;
 use tidemark_protocols::Tidemark;
 
 fn cluster() -> Cluster {

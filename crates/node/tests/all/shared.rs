@@ -2,7 +2,8 @@
 
 use crate::harness::{Cluster, get, layout, set};
 use tidemark_core::{Failure, Found, Key, Op, Outcome};
-use tidemark_node::{Factory, NodeLayout, PastName, SessionId, factory_of};
+use tidemark_node::{Factory, NodeLayout, PastName, SessionId};
+use tidemark_registry::factory_of;
 use tidemark_protocols::{Cops, Eventual, Tidemark, Wren};
 use tidemark_store::log::Fsync;
 
