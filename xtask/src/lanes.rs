@@ -33,6 +33,8 @@ const LONGEST: &[&str] = &["simulators/all", "sim/all", "check/all"];
 pub(crate) enum Which<'a> {
     /// Those of the gate that use nothing but the processor.
     Compute,
+    /// Those of them that other parts of a night leave out: all but the simulator's.
+    Models,
     /// Those of the gate that start processes.
     Processes,
     /// Those that the gate leaves out.
@@ -50,6 +52,7 @@ impl Which<'_> {
         let full = FULL.iter().any(|(name, left)| *name == program && (left.is_empty() || *left == module));
         match self {
             Self::Compute => !processes,
+            Self::Models => !processes && program != "simulators/all",
             Self::Processes => processes && !full,
             Self::Full => full,
             Self::Rates => module == "rates",
@@ -59,7 +62,7 @@ impl Which<'_> {
 
     fn how(self) -> How {
         match self {
-            Self::Compute => How { lanes: 2, threads: 1, talks: false },
+            Self::Compute | Self::Models => How { lanes: 2, threads: 1, talks: false },
             Self::Processes | Self::Full => How { lanes: 1, threads: 2, talks: false },
             Self::Rates => How { lanes: 1, threads: 1, talks: true },
             // The modules of one program are a unit each, unless they start processes.

@@ -65,7 +65,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "properties",
-        about: "property tests with ten times as many cases, of fresh seeds",
+        about: "models with all their schedules, property tests with ten times as many fresh cases",
         run: properties,
     },
     Part {
@@ -197,9 +197,14 @@ fn experiments(night: &Night) -> Result<String> {
 
 fn properties(night: &Night) -> Result<String> {
     let seed = night.first.to_string();
-    let more = [("PROPTEST_CASES", "2560"), ("PROPTEST_RNG_SEED", &*seed), ("TIDEMARK_TEST_ALL", "1")];
+    let more = [
+        ("PROPTEST_CASES", "2560"),
+        ("PROPTEST_RNG_SEED", &*seed),
+        ("TIDEMARK_SCHEDULES", "all"),
+        ("TIDEMARK_TEST_ALL", "1"),
+    ];
     let environment: Vec<_> = more.map(|(name, value)| (name.to_string(), value.to_string())).into();
-    let passed = lanes::run(Which::Compute, &night.built.programs, &environment);
+    let passed = lanes::run(Which::Models, &night.built.programs, &environment);
     Ok(format!("{}, PROPTEST_RNG_SEED={seed}", passed.with_context(|| format!("PROPTEST_RNG_SEED={seed}"))?))
 }
 
