@@ -103,6 +103,8 @@ pub(crate) fn fake(answer: impl Fn(&Ask) -> Do + Send + Sync + 'static) -> Strin
 }
 
 fn serve(mut stream: TcpStream, answer: &impl Fn(&Ask) -> Do, number: &AtomicU64) {
+    // Several answers are several packets, which would wait for each other.
+    stream.set_nodelay(true).unwrap();
     let (mut parser, mut input, mut piece) = (RequestParser::default(), BytesMut::new(), [0; 4096]);
     loop {
         while let Ok(Some(request)) = parser.parse(&mut input) {

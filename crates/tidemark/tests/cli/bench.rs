@@ -141,8 +141,8 @@ pub(crate) fn far_apart() -> Up {
     up
 }
 
-/// How long the slowest read took of clients that stay at home or go elsewhere in 20 ms, once there was one of so many microseconds.
-pub(crate) fn slowest_read_us(up: &Up, guarantee: &str, at_least_us: u64) -> u64 {
+/// How long reads took of clients that stay at home or go elsewhere in 20 ms, once there was one of so many microseconds.
+pub(crate) fn reads_of_travellers(up: &Up, guarantee: &str, at_least_us: u64) -> Value {
     let asks = format!("read-guarantee={guarantee}");
     let args = ["--set", "remote=0.5", "--set", &asks, "--remote-rtt", "40ms", "--set", "keys=1", "--load"];
     let figure = |report: &Value, name: &str| report["summary"]["operations"]["get"][name].as_u64();
@@ -152,15 +152,15 @@ pub(crate) fn slowest_read_us(up: &Up, guarantee: &str, at_least_us: u64) -> u64
             && figure(report, "max_us") >= Some(at_least_us)
     });
     assert_eq!(report["summary"]["failed"], serde_json::json!({}), "{report}");
-    figure(&report, "max_us").unwrap()
+    report["summary"]["operations"]["get"].clone()
 }
 
 /// Who wants to find elsewhere what it wrote has to wait; that others do not is a latency, and a test of `rates`.
 #[test]
 fn clients_go_elsewhere_with_their_sessions() {
     let up = far_apart();
-    slowest_read_us(&up, "eventual", 40_000);
-    slowest_read_us(&up, "read-your-writes", 250_000);
+    reads_of_travellers(&up, "eventual", 40_000);
+    reads_of_travellers(&up, "read-your-writes", 250_000);
     up.stop();
 }
 

@@ -95,7 +95,7 @@ impl TwoRegions {
     /// Waits until the program prints the same in both regions, and that is `expected`.
     fn agree(&self, words: &str, expected: &str) {
         for region in [0, 1] {
-            wait_for(&format!("{words}: {expected:?} in region {region}"), || {
+            wait_for(format!("{words}: {expected:?} in region {region}"), || {
                 (self.run(region, words, &[]) == expected).then_some(())
             });
         }
