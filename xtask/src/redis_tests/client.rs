@@ -224,6 +224,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (stream, _) = listener.accept().unwrap();
+        // time: who says nothing is silent for as long as anybody waits
         stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let mut tally = Tally::default();
         let error = talk(stream.try_clone().unwrap(), "unit", &mut tally).unwrap_err();

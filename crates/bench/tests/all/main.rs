@@ -4,6 +4,7 @@ mod command;
 mod faults;
 mod omission;
 mod pairs;
+mod rates;
 mod redis;
 mod servers;
 mod visibility;

@@ -1,12 +1,13 @@
 //! Coordinated omission: a server that stalls once has to show in everything that arrived meanwhile, if requests
 //! arrive whether or not there is an answer. A closed loop asks less while it waits, and hardly sees it.
 
-use crate::servers::{Ask, fake, plan, play, rates_count, usual};
+use crate::servers::{Ask, fake, plan, play, usual};
 use std::sync::Mutex;
 use std::time::Duration;
 use tidemark_bench::{Arrivals, Limit, Pace, Report};
 use tidemark_workload::Latency;
 
+// time: it is how long a server stalls, and nobody waits for it
 const STALL: Duration = Duration::from_millis(200);
 
 /// A server that answers at once, but the 500th request and all that come meanwhile after 200 ms.
@@ -22,7 +23,7 @@ fn stalls_once() -> String {
 }
 
 /// Two thousand reads of that server; how long they took, and whether the latencies of one connection overlap.
-fn read(pace: Pace) -> (Report, Latency, bool) {
+pub(crate) fn read(pace: Pace) -> (Report, Latency, bool) {
     let mut plan = plan("ycsb-c", &[&stalls_once()], Limit::Operations(2000));
     plan.pace = pace;
     let report = play(&plan);
@@ -38,7 +39,8 @@ fn read(pace: Pace) -> (Report, Latency, bool) {
 fn an_open_loop_shows_a_stall_in_every_request_that_arrived_during_it() {
     for arrivals in [Arrivals::Fixed, Arrivals::Poisson] {
         let (report, get, overlap) = read(Pace::Open { per_second: 1000.0, arrivals });
-        // A tenth of all requests arrive during the stall, and have to wait for the rest of it: on a busy machine for longer.
+        // A tenth of all requests arrive during the stall, and have to wait for the rest of it. A busy machine answers them, and those
+        // after them, only later.
         assert!(get.p99_us > 150_000, "{get:?}");
         assert!(get.p95_us > 70_000, "{get:?}");
         let waited = report.waited.expect("in an open loop there is a queue");
@@ -53,9 +55,6 @@ fn a_closed_loop_sees_a_stall_once_a_connection() {
     assert!(get.max_us > 150_000, "{get:?}");
     assert!(!overlap, "a request begins when the one before has been answered: {get:?}");
     assert!(report.waited.is_none());
-    if rates_count() {
-        assert!(get.p99_us < 150_000, "{get:?}");
-    }
 }
 
 #[test]
@@ -67,7 +66,7 @@ fn a_rate_that_cannot_be_kept_is_said() {
     let mut plan = plan("ycsb-c", &[&slow], Limit::Time(Duration::from_secs(1)));
     plan.pace = Pace::Open { per_second: 2000.0, arrivals: Arrivals::Fixed };
     let report = play(&plan);
-    // Four connections that take 20 ms a request manage 200 of the 2000.
+    // Four connections that take 20 ms a request manage 200 of the 2000, and on a busy machine fewer: then more is unsent.
     assert!(report.unsent > 1500, "{}", report.unsent);
     assert_eq!(
         report.unsent + report.summary.operations["get"].count,

@@ -23,12 +23,14 @@ struct Written {
 /// What a region was asked for: by number, whether that was a write, and of which key.
 type Asked = (usize, bool, String);
 
+/// What regions hold, and what they were asked for, in this order.
+type State = (HashMap<String, Written>, Vec<Asked>);
+
 /// Two regions that see each other's writes when they have looked for them in vain for `looks` times.
 #[derive(Clone)]
 struct Store {
     looks: u64,
-    /// What they hold, and what they were asked for, in this order.
-    state: Arc<Mutex<(HashMap<String, Written>, Vec<Asked>)>>,
+    state: Arc<Mutex<State>>,
 }
 
 impl Store {

@@ -1,8 +1,8 @@
 //! Against `redis-server`: every workload, filling, passwords, pipelines, and figures that add up.
 
-use crate::servers::{Redis, answered, plan, play};
+use crate::servers::{Redis, answered, plan, play, play_until};
 use std::time::Duration;
-use tidemark_bench::{Arrivals, Limit, Pace, Report, Stop, run};
+use tidemark_bench::{Arrivals, Limit, Pace, Phase, Report, Stop, run};
 use tidemark_workload::Workload;
 
 fn all_operations(report: &Report) -> u64 {
@@ -92,7 +92,14 @@ fn a_warm_up_does_not_count_and_slices_add_up() {
     let mut plan = plan("ycsb-b", &[&redis.address], Limit::Time(Duration::from_secs(1)));
     (plan.warm_up, plan.slice) = (Duration::from_millis(700), Duration::from_millis(100));
     redis.ask(&["CONFIG", "RESETSTAT"]);
-    let report = play(&plan);
+    let (mut warm, mut all) = (0, 0);
+    let report = play_until(&plan, |tick| {
+        if tick.phase == Phase::WarmUp {
+            warm = tick.operations;
+        }
+        all = tick.operations;
+        false
+    });
     let calls: u64 = redis
         .ask(&["INFO", "stats"])
         .lines()
@@ -101,9 +108,16 @@ fn a_warm_up_does_not_count_and_slices_add_up() {
         .parse()
         .unwrap();
     let counted = all_operations(&report);
-    assert!(counted > 0 && counted < calls * 9 / 10, "{counted} of {calls} counted");
+    // Those that were seen in the warm-up do not count, however many a busy machine manages in it.
+    assert!(counted > 0 && counted + warm <= all && all <= calls, "{counted}, {warm}, {all}, {calls}");
     assert_eq!(report.summary.slices.iter().map(|slice| slice.operations).sum::<u64>(), counted);
-    assert!((10..=20).contains(&report.summary.slices.len()), "{:?}", report.summary.slices.len());
+    // As many as it lasted, until its last answer.
+    let slices = report.summary.slices.len() as u64;
+    assert!(
+        (slices - 1) * 100_000 <= report.summary.duration_us,
+        "{slices} in {:?}",
+        report.summary.duration_us
+    );
     let longest = report.summary.operations.values().map(|of| of.max_us).max().unwrap();
     let longest_of_slices = report.summary.slices.iter().map(|slice| slice.max_us).max().unwrap();
     // Slices have two digits.
@@ -118,22 +132,18 @@ fn an_open_loop_sends_as_many_as_arrive() {
     plan.pace = Pace::Open { per_second: 500.0, arrivals: Arrivals::Fixed };
     let report = play(&plan);
     // On a busy machine those that arrived just before the end may not have been sent.
-    let operations = all_operations(&report);
-    assert!(
-        operations + report.unsent == 1000 && report.unsent < 100,
-        "{operations} and {} unsent",
-        report.unsent
-    );
+    assert_eq!(all_operations(&report) + report.unsent, 1000, "{} unsent", report.unsent);
 }
 
 #[test]
 fn clients_that_think_ask_less() {
     let Some(redis) = Redis::start(&[]) else { return };
-    let mut plan = plan("ycsb-a", &[&redis.address], Limit::Time(Duration::from_secs(1)));
+    let mut plan = plan("ycsb-a", &[&redis.address], Limit::Time(Duration::from_secs(600)));
     plan.workload.set("think-us", "20000").unwrap();
-    let operations = all_operations(&play(&plan));
+    let report = play_until(&plan, |tick| tick.operations >= 40);
     // Four clients, each at most once every 20 ms.
-    assert!((20..=204).contains(&operations), "{operations}");
+    let (operations, duration_us) = (all_operations(&report), report.summary.duration_us);
+    assert!((40..=4 * (duration_us / 20_000 + 1)).contains(&operations), "{operations} in {duration_us} us");
 }
 
 /// What a server does not know is found before anything is measured.

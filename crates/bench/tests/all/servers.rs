@@ -7,9 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tidemark_bench::{Limit, Plan, Region, Report, Stop, Tick, run};
+use tidemark_patience::{PATIENCE, until};
 use tidemark_wire::resp::RequestParser;
 use tidemark_workload::Workload;
 
@@ -29,18 +30,23 @@ impl Redis {
             eprintln!("redis-server is missing: the test is left out");
             return None;
         }
-        let dir = TempDir::new().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(dir.path()).args(options);
-        let process = command.stdout(Stdio::null()).spawn().unwrap();
-        let address = format!("127.0.0.1:{port}");
-        let began = Instant::now();
-        while TcpStream::connect(&address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(20), "redis-server does not start");
-            thread::sleep(Duration::from_millis(10));
+        loop {
+            let dir = TempDir::new().unwrap();
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let mut command = Command::new("redis-server");
+            command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(dir.path()).args(options);
+            let process = command.stdout(Stdio::null()).spawn().unwrap();
+            let mut redis = Self { process, address: format!("127.0.0.1:{port}"), _dir: dir };
+            let mut ended = false;
+            until("redis-server starts", || {
+                ended = redis.process.try_wait().unwrap().is_some();
+                ended || TcpStream::connect(&redis.address).is_ok()
+            });
+            // Otherwise somebody else was at this port first: another one, then.
+            if !ended {
+                return Some(redis);
+            }
         }
-        Some(Self { process, address, _dir: dir })
     }
 
     /// What `redis-cli` prints.
@@ -97,6 +103,8 @@ pub(crate) fn fake(answer: impl Fn(&Ask) -> Do + Send + Sync + 'static) -> Strin
 }
 
 fn serve(mut stream: TcpStream, answer: &impl Fn(&Ask) -> Do, number: &AtomicU64) {
+    // Several answers are several packets, which would wait for each other.
+    stream.set_nodelay(true).unwrap();
     let (mut parser, mut input, mut piece) = (RequestParser::default(), BytesMut::new(), [0; 4096]);
     loop {
         while let Ok(Some(request)) = parser.parse(&mut input) {
@@ -162,13 +170,19 @@ pub(crate) fn play_until(plan: &Plan, mut enough: impl FnMut(&Tick) -> bool) -> 
     report
 }
 
-/// Whether rates and latencies on real time are to be as on an idle machine: where `TIDEMARK_RATES` is 1.
-pub(crate) fn rates_count() -> bool {
-    let count = std::env::var_os("TIDEMARK_RATES").is_some_and(|set| set == "1");
-    if !count {
-        eprintln!("TIDEMARK_RATES is not 1: what depends on the machine's speed is left out");
+/// Plays a plan for a second, and for longer and longer, until it was `enough`.
+#[track_caller]
+pub(crate) fn play_enough(mut plan: Plan, enough: impl Fn(&Report) -> bool) -> Report {
+    let mut time = Duration::from_secs(1);
+    loop {
+        plan.limit = Limit::Time(time);
+        let report = play(&plan);
+        if enough(&report) {
+            return report;
+        }
+        assert!(time < PATIENCE, "not enough in {time:?}");
+        time *= 2;
     }
-    count
 }
 
 /// How many operations of a kind were answered.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_experiments::{
     Lines, Point, Reader, Row, Runner, Runners, Store, Verdict, conclude, latest, library, load, points, run,
 };
+use tidemark_patience::until;
 
 #[test]
 fn a_sweep_is_measured_stored_judged_and_drawn() {
@@ -156,12 +157,11 @@ impl Runner for Crowd {
         let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         say("waiting for others");
-        // Points wait until another one is there, or for a while where there can be none.
-        for _ in 0..100 {
-            if self.most.load(Ordering::SeqCst) > 1 {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(if self.together { 20 } else { 1 }));
+        // Points wait until another one is there, or leave room for others where there can be none.
+        if self.together {
+            until("another point", || self.most.load(Ordering::SeqCst) > 1);
+        } else {
+            (0..1_000).for_each(|_| std::thread::yield_now());
         }
         self.seen.lock().unwrap().push(point.values.clone());
         self.inside.fetch_sub(1, Ordering::SeqCst);

@@ -3,6 +3,7 @@
 use crate::support::{Client, Cluster, eventually, text};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use tidemark_patience::wait_for;
 
 fn take(client: &mut Client, by: &str) -> Result<i64, String> {
     let reply = client.call(&["TIDE.BCOUNTER", "DECRBY", "stock", by]);
@@ -120,7 +121,8 @@ fn a_group_that_loses_its_leader_sells_nothing_twice() {
     let mut clients = [0, 3].map(|node| cluster.client(node));
     create(&mut clients, "40");
     (0..10).for_each(|_| take_in_the_end(&mut clients[1], "1"));
-    let lead = (3..6).find(|node| cluster.status(*node)["group"]["role"] == "leader").expect("one leads");
+    let leads = |node: &usize| cluster.status(*node)["group"]["role"] == "leader";
+    let lead = wait_for("one leads", || (3..6).find(leads));
     let mut other = cluster.client(3 + (lead - 2) % 3);
     cluster.stop(lead);
     eventually("another leads", || take(&mut other, "1").is_ok());

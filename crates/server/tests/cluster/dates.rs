@@ -3,6 +3,7 @@
 use crate::support::{Client, Cluster, eventually};
 use std::sync::Arc;
 use std::time::Duration;
+use tidemark_patience::wait_for;
 use tidemark_server::NodeConfig;
 
 /// Versions are kept for a minute.
@@ -90,8 +91,8 @@ fn a_group_goes_on_reading_at_times_under_its_next_leader() {
         eventually("a leader", || client.text(&["SET", "k", "1"]) == "OK");
         let then = now(&mut client);
         assert_eq!(at(&mut client, &then, "k"), "1");
-        let leads = (0..3).find(|node| cluster.status(*node)["group"]["role"] == "leader");
-        let leads = leads.expect("one leads");
+        let leading = |node: &usize| cluster.status(*node)["group"]["role"] == "leader";
+        let leads = wait_for("one leads", || (0..3).find(leading));
         cluster.stop(leads);
         let mut client = cluster.client((leads + 1) % 3);
         eventually("another leader", || client.text(&["SET", "k", "2"]) == "OK");

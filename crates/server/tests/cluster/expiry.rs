@@ -115,7 +115,7 @@ fn what_was_added_before_the_deadline_does_not_outlive_it_because_of_a_purge() {
         a.text(&["HSET", "session", "f", "v"]);
         b.text(&["HGET", "session", "f"]) == "v"
     });
-    a.text(&["PEXPIRE", "session", "1500"]);
+    a.text(&["PEXPIRE", "session", "4000"]);
     eventually("the deadline is in the other region", || b.text(&["PTTL", "session"]) != "-1");
     cut(&cluster);
     assert_eq!(b.text(&["HSET", "session", "g", "w"]), "1");

@@ -22,7 +22,7 @@ fn two_regions(protocol: &str) -> Cluster {
 
 /// Says something until it is heard: a write may be under way when its leader dies.
 fn say(client: &mut Client, command: &[&str]) {
-    eventually(&format!("{command:?}"), || client.call(command) == Reply::Simple("OK".into()));
+    eventually(format!("{command:?}"), || client.call(command) == Reply::Simple("OK".into()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support::{Cluster, eventually};
 
 fn arrives(cluster: &Cluster, node: usize, key: &str, value: &str) {
     let mut client = cluster.client(node);
-    eventually(&format!("{key}={value} at node {node}"), || client.text(&["GET", key]) == value);
+    eventually(format!("{key}={value} at node {node}"), || client.text(&["GET", key]) == value);
 }
 
 #[test]

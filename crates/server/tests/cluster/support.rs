@@ -14,6 +14,13 @@ use tidemark_server::{
 };
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
 
+/// A listener at a free port, below those that the system gives to connections, which could take the port of a node while it is
+/// down.
+fn listen() -> TcpListener {
+    let mut ports = std::iter::repeat_with(|| fastrand::u16(10_000..32_000));
+    ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()).expect("there are more")
+}
+
 /// A node that runs on a thread of this process.
 struct Running {
     stop: Arc<tokio::sync::Notify>,
@@ -46,7 +53,6 @@ impl Cluster {
         let directory = tempfile::tempdir().unwrap();
         let dcs = shape.iter().map(|(dc, _)| *dc as usize + 1).max().unwrap();
         let partitions = shape.iter().flat_map(|(_, held)| *held).map(|id| *id as usize + 1).max().unwrap();
-        let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
         let peers: Vec<TcpListener> = shape.iter().map(|_| listen()).collect();
         let nodes = shape.iter().zip(&peers).enumerate().map(|(at, ((dc, held), peer))| NodeLayout {
             name: format!("n{at}"),

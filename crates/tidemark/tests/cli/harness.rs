@@ -34,15 +34,6 @@ pub(crate) fn has(program: &str) -> bool {
     found
 }
 
-/// Whether rates and latencies on real time are to be as on an idle machine: where `TIDEMARK_RATES` is 1.
-pub(crate) fn rates_count() -> bool {
-    let count = std::env::var_os("TIDEMARK_RATES").is_some_and(|set| set == "1");
-    if !count {
-        eprintln!("TIDEMARK_RATES is not 1: what depends on the machine's speed is left out");
-    }
-    count
-}
-
 /// What was written to standard output, and to standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)

@@ -3,8 +3,7 @@
 use crate::harness::{Up, eventually};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
-use tidemark_patience::PATIENCE;
+use tidemark_patience::{PATIENCE, wait_for};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
 
@@ -57,15 +56,12 @@ impl Client {
 
     /// Used memory, once what the last writes needed for a while is free.
     fn steadily_used(&mut self) -> u64 {
-        let mut before = self.info("used_memory");
-        loop {
-            std::thread::sleep(Duration::from_millis(500));
+        let (mut looks, mut before) = (0, 0);
+        wait_for("used memory stays as it is", || {
             let now = self.info("used_memory");
-            if now.abs_diff(before) < 100_000 {
-                return now;
-            }
-            before = now;
-        }
+            (looks, before) = if now.abs_diff(before) < 100_000 { (looks + 1, before) } else { (0, now) };
+            (looks >= 50).then_some(now)
+        })
     }
 
     /// Sets keys called `prefix` and a number, each of 10,000 bytes. Returns how many were not refused for want of memory.

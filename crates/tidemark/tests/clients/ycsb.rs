@@ -108,7 +108,7 @@ fn dbsize(client: &mut Client) -> u64 {
 }
 
 fn wait_for_keys(nodes: &[SocketAddr], count: u64) {
-    wait_for(&format!("{count} keys in every region"), || {
+    wait_for(format!("{count} keys in every region"), || {
         nodes.iter().all(|node| keys(*node) == count).then_some(())
     });
 }

@@ -20,10 +20,13 @@ const open = async (at) => {
   return { client, doc, text: doc.getText('text'), shared: new TideDoc(client, 'notes', doc) };
 };
 const [a, b] = [await open(0), await open(1)];
+// Waits as `clients/edge-js/test/until.ts` does, which node cannot load as it is.
 const until = async (condition) => {
-  const end = Date.now() + 20_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < end, `A has ${JSON.stringify(a.text)}, B has ${JSON.stringify(b.text)}`);
+  const patience = AbortSignal.timeout(120_000);
+  for (;;) {
+    const last = patience.aborted;
+    if (await condition()) return;
+    assert.ok(!last, `A has ${JSON.stringify(a.text)}, B has ${JSON.stringify(b.text)}`);
     await new Promise((wake) => setTimeout(wake, 20));
   }
 };

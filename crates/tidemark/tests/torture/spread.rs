@@ -54,6 +54,17 @@ fn topology_of(cluster: &dyn Cluster, scratch: &Scratch) -> Topology {
 
 /// Clients and faults for some rounds; nothing may be lost. The history goes to `judge`.
 fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, rounds: u64, judge: impl FnOnce(&Path)) {
+    torture_until(cluster, scratch, protocol, |done| done >= rounds, judge);
+}
+
+/// The same until so many rounds are enough.
+fn torture_until(
+    cluster: &dyn Cluster,
+    scratch: &Scratch,
+    protocol: &str,
+    enough: impl Fn(u64) -> bool,
+    judge: impl FnOnce(&Path),
+) {
     let seed = Seed::choose();
     let shared = Shared::placed(addresses(cluster), topology_of(cluster, scratch), false);
     let mut chaos = Chaos::new(cluster, seed.0);
@@ -62,7 +73,7 @@ fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, rounds: u64
         std::thread::spawn(move || worker.run())
     };
     let workers: Vec<_> = (0..CLIENTS).map(worker).collect();
-    for _ in 0..rounds {
+    for _ in (0..).take_while(|done| !enough(*done)) {
         chaos.round();
         assert!(!workers.iter().any(|worker| worker.is_finished()), "a client gave up; its reason is above");
     }
@@ -151,18 +162,29 @@ fn regions_of_two_nodes() {
     let regions = vec![vec!["0-1", "2"], vec!["all"], vec!["0", "1-2"]];
     let limits = "log_segment = \"1MiB\"\nsnapshot_every = \"1MiB\"";
     let cluster = Nodes::start(&scratch, &Plan { regions, partitions: 3, limits, ..Plan::default() });
-    torture(&cluster, &scratch, "causal", rounds(), accept);
-    let files = std::fs::read_dir(cluster.data(2)).expect("the data directory").flatten();
-    let snapshots = files.filter(|file| file.file_name().to_string_lossy().ends_with(".snapshot")).count();
-    assert!(snapshots > 0, "no snapshot was made, so that no restart has read one");
+    let has_snapshot = || {
+        let mut files = std::fs::read_dir(cluster.data(2)).expect("the data directory").flatten();
+        files.any(|file| file.file_name().to_string_lossy().ends_with(".snapshot"))
+    };
+    // On a busy machine clients write less, and there is one later. Without one, no restart has read it.
+    let enough = |done| done >= rounds() && (has_snapshot() || done >= 20 * rounds());
+    torture_until(&cluster, &scratch, "causal", enough, accept);
+    assert!(has_snapshot(), "no snapshot was made");
 }
 
-/// The test can fail: the same clients and faults convict a protocol that promises less. Nothing is lost under it either.
+/// The test can fail: the same clients and faults convict a protocol that promises less. Nothing is lost under it either. Most plays
+/// show a violation; those that do not, because clients were slow, are followed by others.
 #[test]
 fn the_same_torture_convicts_last_writer_wins() {
-    on_one_machine("everysec", "gentlerain", "eventual", 6, |history| {
-        let verdict = judge::check(history, "causal-snapshot");
-        assert_eq!(verdict.status.code(), Some(1), "{}", said(&verdict));
-        judge::accept(history, "eventual");
-    });
+    let convicts = || {
+        let mut convicted = false;
+        on_one_machine("everysec", "gentlerain", "eventual", 6, |history| {
+            let verdict = judge::check(history, "causal-snapshot");
+            assert!(matches!(verdict.status.code(), Some(0 | 1)), "{}", said(&verdict));
+            convicted = verdict.status.code() == Some(1);
+            judge::accept(history, "eventual");
+        });
+        convicted
+    };
+    assert!((0..20).any(|_| convicts()), "no play shows a violation");
 }

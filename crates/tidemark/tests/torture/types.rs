@@ -173,14 +173,18 @@ fn listed(client: &mut Client, line: &str) -> Vec<String> {
     all
 }
 
-/// Cuts the regions off, kills each node while they are, and once more while the link is up again.
-fn harm(cluster: &Up, seconds: u64) {
+/// Cuts the regions off, kills each node while they are, and once more while the link is up again. Clients work on in between.
+fn harm(cluster: &Up, seconds: u64, rounds: &AtomicUsize) {
     cluster.cut("A", "B", false);
     let begun = Instant::now();
+    let more = |count: usize| {
+        let before = rounds.load(Ordering::Relaxed);
+        until("clients go on", || rounds.load(Ordering::Relaxed) >= before + count);
+    };
     let kill = |node: usize| {
-        std::thread::sleep(Duration::from_millis(1_000));
+        more(ROUNDS / 20);
         cluster.kill(node);
-        std::thread::sleep(Duration::from_millis(300));
+        more(ROUNDS / 40);
         cluster.restart(node);
     };
     for node in [0, 1].into_iter().cycle() {
@@ -280,7 +284,7 @@ fn all_types_survive_a_cut_with_kills_and_merge() {
             })
         };
         let workers: Vec<_> = (0..2 * CLIENTS_A_REGION).map(run).collect();
-        harm(&cluster, number("TORTURE_CUT_SECONDS").unwrap_or(SECONDS));
+        harm(&cluster, number("TORTURE_CUT_SECONDS").unwrap_or(SECONDS), &rounds);
         until("clients have done enough", || rounds.load(Ordering::Relaxed) >= ROUNDS);
         stop.store(true, Ordering::Relaxed);
         workers.into_iter().map(|worker| worker.join().expect("a client gave up")).collect()

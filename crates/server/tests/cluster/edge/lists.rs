@@ -13,7 +13,7 @@ fn delivered(app: &mut App) {
 
 fn everywhere(redis: &mut [Client], expected: &str) {
     for client in redis {
-        eventually(&format!("it is {expected}"), || ask(client, "LRANGE todo 0 -1") == expected);
+        eventually(format!("it is {expected}"), || ask(client, "LRANGE todo 0 -1") == expected);
     }
 }
 

@@ -64,8 +64,10 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// Loopback addresses that were free a moment ago.
 pub(crate) fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    // Below those that the system gives to connections, which could take the port of a node while it is down.
+    let ports = std::iter::repeat_with(|| fastrand::u16(10_000..32_000));
+    let free = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let listeners: Vec<TcpListener> = free.take(count).collect();
     listeners.iter().map(|listener| listener.local_addr().expect("it is bound")).collect()
 }
 

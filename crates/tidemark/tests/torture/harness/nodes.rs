@@ -115,7 +115,7 @@ impl Nodes {
     /// Waits until a node answers PING.
     pub(crate) fn wait_until_it_serves(&self, node: usize) {
         let Node { name, redis, log, .. } = &self.nodes[node];
-        wait_for(&format!("node {name} serves; see {}", log.display()), || {
+        wait_for(format!("node {name} serves; see {}", log.display()), || {
             if let Some(child) = &mut self.children()[node] {
                 let ended = child.try_wait().expect("a child");
                 assert!(ended.is_none(), "node {name} ended: {ended:?}; see {}", log.display());
@@ -178,7 +178,7 @@ pub(crate) fn wait_for_siblings(node: &Node) {
         let links = status["links"].as_array().expect("a list of links");
         links.iter().filter(|link| link["region"] == status["region"]).all(up).then_some(())
     };
-    wait_for(&format!("node {} reaches its siblings", node.name), reached);
+    wait_for(format!("node {} reaches its siblings", node.name), reached);
 }
 
 impl Cluster for Nodes {
