@@ -28,6 +28,7 @@ const FULL: &[(&str, &str)] = &[
     ("differential/all", ""),
     ("tidemark/clients", ""),
     ("tidemark/torture", "every::"),
+    ("tidemark/torture", "groups::a_copy_that_is_interrupted_is_sent_again"),
     ("tidemark/torture", "groups::every_protocol_outlives_its_leaders"),
     ("tidemark/torture", "groups::groups_go_on_while_their_leaders_are_killed_and_members_replaced"),
     ("tidemark/torture", "regrouping::"),
