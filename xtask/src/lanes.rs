@@ -26,6 +26,9 @@ const PROCESSES: &[&str] = &[
 /// the gate keeps the quickest: one protocol instead of all, one way to sync, the simulator instead of processes that are killed at random.
 const FULL: &[(&str, &str)] = &[
     ("differential/all", ""),
+    ("tidemark/cli", "edge_bench::hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed"),
+    ("tidemark/cli", "experiments::a_load_is_calibrated_simulated_and_measured"),
+    ("tidemark/cli", "searches::the_document_of_the_simulator_tells_the_first_violations"),
     ("tidemark/clients", ""),
     ("tidemark/torture", "every::"),
     ("tidemark/torture", "groups::a_copy_that_is_interrupted_is_sent_again"),
