@@ -3,7 +3,7 @@
 use crate::costs::{BESIDE, Cells, SINGLE, TRANSACTIONS};
 use crate::harness::{said, tidemark};
 use crate::searches::violations;
-use crate::sentences::Document;
+use crate::sentences::{Document, thousands};
 use crate::table::Table;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -21,11 +21,6 @@ const VISIBLE: &str = "VISIBLE p50 ms";
 fn decimals(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-/// A number with a comma before its last three digits.
-fn thousands(number: u64) -> String {
-    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
 }
 
 /// `docs/protocols.md` shows what `tidemark protocols` and its map print, word for word, and all protocols in its measured tables. What
