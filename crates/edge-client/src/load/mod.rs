@@ -14,7 +14,7 @@ pub use report::{Failover, Report, Times, Used};
 use crate::Endpoint;
 use bytes::Bytes;
 use process::{Process, raise_open_files};
-use report::{Counted, Tally};
+use report::{Counted, Missing, Tally};
 use seat::Seat;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,8 +26,11 @@ use tokio::task::LocalSet;
 /// Beside connections a process has some files open.
 const OTHER_FILES: u64 = 64;
 
-/// After this long without a further client the load gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// After this long without a further client, acknowledgement or reconnection the load gives up.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// After this long without a further sight of an update nobody will see it: another update has replaced it.
+const REPLACED: Duration = Duration::from_secs(10);
 
 /// What is played.
 #[derive(Clone, Debug)]
@@ -218,14 +221,16 @@ async fn updates(plan: &Plan, crowd: &Crowd, time: Duration) {
 
 /// Waits until all updates are acknowledged and seen, or nobody learns anything for a while.
 async fn settle(crowd: &Crowd) {
-    let (mut missing, mut since) = (usize::MAX, Instant::now());
+    let (mut missing, mut since) = (None, Instant::now());
     loop {
         let now = crowd.tally.borrow().missing();
-        if now == 0 || (now == missing && since.elapsed() > Duration::from_secs(10)) {
+        // What surely comes is waited for longer than what may never come.
+        let while_nothing_comes = if now.owed > 0 { PATIENCE } else { REPLACED };
+        if now == Missing::default() || (Some(now) == missing && since.elapsed() > while_nothing_comes) {
             return;
         }
-        if now != missing {
-            (missing, since) = (now, Instant::now());
+        if Some(now) != missing {
+            (missing, since) = (Some(now), Instant::now());
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -29,6 +29,15 @@ pub(super) struct Tally {
     pub(super) traffic: Traffic,
 }
 
+/// What has not come yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Missing {
+    /// Acknowledgements, and reconnections.
+    pub(super) owed: usize,
+    /// Sights of updates. Some never come: another update has replaced that one.
+    pub(super) unseen: usize,
+}
+
 /// What was counted from outside of clients.
 pub(super) struct Counted {
     /// How long updates were due.
@@ -239,10 +248,13 @@ impl Tally {
         self.errors.keys().next().map(String::as_str)
     }
 
-    /// How many acknowledgements, sights and reconnections have not come.
-    pub(super) fn missing(&self) -> usize {
-        let updates = self.open.values().map(|open| open.unseen + usize::from(!open.acknowledged));
-        updates.sum::<usize>() + self.lost - self.failovers.0.len() as usize
+    /// What has not come yet.
+    pub(super) fn missing(&self) -> Missing {
+        let unacknowledged = self.open.values().filter(|open| !open.acknowledged).count();
+        Missing {
+            owed: unacknowledged + self.lost - self.failovers.0.len() as usize,
+            unseen: self.open.values().map(|open| open.unseen).sum(),
+        }
     }
 
     /// From now on it counts. What a client loses counts from the beginning; an update that was due before does not, whenever its client
@@ -352,6 +364,6 @@ mod tests {
         let mut tally = three();
         tally.begin();
         tally.due(0, Instant::now());
-        assert_eq!((tally.missing(), report(&tally).unacknowledged), (3, 1));
+        assert_eq!((tally.missing(), report(&tally).unacknowledged), (Missing { owed: 1, unseen: 2 }, 1));
     }
 }

@@ -1,7 +1,7 @@
 //! The lower bound for latency-optimal reads, run over all protocols.
 
 use crate::harness::{said, tidemark};
-use crate::sentences::Document;
+use crate::sentences::{Document, thousands};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -62,18 +62,16 @@ fn the_document_shows_the_table() {
     let number = |row: usize, name: &str| usual["protocols"][row][name].as_u64().expect("a number");
     let readers = usual["bound"]["readers"].as_u64().expect("a number");
     let (sets, distinct) = (number(0, "reader_sets"), number(0, "distinct"));
-    document.says(
-        "Its {} sets of {} readers are {} communications",
-        &[sets, readers, distinct].map(|number| number.to_string()),
-    );
+    document
+        .says("Its {} sets of {} readers are {} communications", &[sets, readers, distinct].map(thousands));
     let each = (number(0, "bytes_most") - number(0, "bytes_least")) / readers;
-    document.says("Each reader adds {} bytes to the longest one.", &[each.to_string()]);
-    document.says("The {} bytes of `tidemark` are its", &[number(1, "bytes_most").to_string()]);
+    document.says("Each reader adds {} bytes to the longest one.", &[thousands(each)]);
+    document.says("The {} bytes of `tidemark` are its", &[thousands(number(1, "bytes_most"))]);
     let distinct = |arguments: &[&str]| {
         let rows = bound(arguments)["protocols"].as_array().expect("a list").clone();
         let all: BTreeSet<u64> = rows.iter().filter_map(|row| row["distinct"].as_u64()).collect();
         assert_eq!(all.len(), 1, "{rows:?}");
-        all.into_iter().map(|number| number.to_string()).collect::<Vec<_>>()
+        all.into_iter().map(thousands).collect::<Vec<_>>()
     };
     for rule in ["PUT_CHECKS_READERS", "READERS_GROW_OLD", "HIDDEN_IS_HANDED_ON"] {
         let torn = distinct(&["cc-lo", "--without", rule]);

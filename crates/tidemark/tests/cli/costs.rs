@@ -1,7 +1,7 @@
 //! The tables of `tidemark protocols --table`, cell by cell.
 
 use crate::harness::{said, tidemark};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A cell: its table, its protocol, its column. Of columns with one name the second has `2` behind it.
 type Place = (String, String, String);
@@ -48,10 +48,19 @@ impl Cells {
         self
     }
 
+    /// The cells that are not the same as measured, as shown and as measured.
+    pub(crate) fn differing(&self, measured: &Self) -> Vec<String> {
+        let places: BTreeSet<&Place> = self.0.keys().chain(measured.0.keys()).collect();
+        let both = places.into_iter().map(|place| (place, self.0.get(place), measured.0.get(place)));
+        both.filter(|(_, shown, measured)| shown != measured)
+            .map(|(place, shown, measured)| format!("{place:?}: {shown:?}, measured {measured:?}"))
+            .collect()
+    }
+
     /// How many rows a protocol has.
     pub(crate) fn rows(&self, protocol: &str) -> usize {
         let titles = self.0.keys().filter(|(_, of, _)| of == protocol).map(|(title, ..)| title);
-        titles.collect::<std::collections::BTreeSet<_>>().len()
+        titles.collect::<BTreeSet<_>>().len()
     }
 
     /// A number as sentences have it: without its unit, and without a zero behind the dot.
@@ -106,5 +115,8 @@ fn cells_are_found_by_their_table_protocol_and_column() {
     assert_eq!(cells.number("Reads", "a", "ROUNDS"), "1.01 (≤ 2)");
     assert_eq!(cells.whole("Sizes", &["a"], &["A B"]), ["46"]);
     assert_eq!((cells.rows("a"), cells.rows("b-c"), cells.rows("d")), (2, 1, 0));
+    let other = Cells::of(&text.replace("1           7.0", "1           7.5"));
+    let place = r#"("Reads", "b-c", "WAITED")"#;
+    assert_eq!(cells.differing(&other), [format!(r#"{place}: Some("7.0"), measured Some("7.5")"#)]);
     assert_eq!(cells.only(&["b-c"]).0.len(), 3);
 }

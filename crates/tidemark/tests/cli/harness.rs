@@ -170,12 +170,14 @@ impl Up {
 
     /// Carries out a line of a shell of the same user; there `tidemark` is the binary under test.
     pub(crate) fn shell(&self, line: &str) -> Output {
-        let named = self.runtime.path().join("tidemark");
-        if !named.exists() {
-            std::os::unix::fs::symlink(binary(), &named).unwrap();
+        // Not beside `tidemark`, the folder where commands find clusters.
+        let programs = self.runtime.path().join("bin");
+        if !programs.exists() {
+            std::fs::create_dir(&programs).unwrap();
+            std::os::unix::fs::symlink(binary(), programs.join("tidemark")).unwrap();
         }
         let others = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{others}", self.runtime.path().display());
+        let path = format!("{}:{others}", programs.display());
         let mut command = Command::new("sh");
         command.args(["-c", line]).env("PATH", path).env("XDG_RUNTIME_DIR", self.runtime.path());
         command.output().unwrap()

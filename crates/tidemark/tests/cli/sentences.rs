@@ -109,6 +109,11 @@ impl Document {
     }
 }
 
+/// A number with a comma before its last three digits.
+pub(crate) fn thousands(number: u64) -> String {
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
+}
+
 /// What stands in the holes if a text begins with these pieces and a number between any two of them, and where it ends.
 fn matched<'a>(text: &'a str, pieces: &[&str]) -> Option<(Vec<&'a str>, usize)> {
     let (mut at, mut holes) = (0, Vec::new());

@@ -225,3 +225,25 @@ impl Compiled {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// `--at-most` would measure an experiment of hours if its time were not known.
+    #[test]
+    fn the_times_of_all_that_can_be_repeated_are_known() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let known: BTreeSet<String> = read(&root.join(SECONDS)).expect("a table").into_keys().collect();
+        let results = published(&root.join(PUBLISHED)).expect("published results");
+        let measuring = Measuring::new(None).expect("built-in costs");
+        let runners = measuring.runners();
+        let repeatable = library().expect("files that are valid").into_iter().filter(|file| {
+            let is_published = results.iter().any(|result| result.id == file.id);
+            is_published && file.runs.iter().any(|run| runners[run.runner.as_str()].repeatable())
+        });
+        let repeatable: BTreeSet<String> = repeatable.map(|file| file.id).collect();
+        assert_eq!(known, repeatable, "{SECONDS}: `tidemark experiment compare ID --record` adds to it");
+    }
+}
