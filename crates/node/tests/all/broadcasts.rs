@@ -2,8 +2,8 @@
 
 use crate::harness::{Cluster, layout, set};
 use tidemark_node::{NodeId, Output, Reach};
-use tidemark_registry::factory_of;
 use tidemark_protocols::Eventual;
+use tidemark_registry::factory_of;
 use tidemark_replica::Now;
 use tidemark_store::log::Fsync;
 

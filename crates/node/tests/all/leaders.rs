@@ -6,10 +6,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tidemark_core::{DcId, Outcome, PartitionId, ServerId};
+use tidemark_node::Order;
 use tidemark_node::cuts::{CutOrder, Place};
-use tidemark_node::{Order};
-use tidemark_registry::factory_of;
 use tidemark_protocols::Tidemark;
+use tidemark_registry::factory_of;
 
 fn group() -> (Cluster, usize) {
     let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout(1, 1, 3));

@@ -8,8 +8,8 @@ use tidemark_core::{DcId, PartitionId, ServerId};
 use tidemark_node::cuts::{CutOrder, Place};
 use tidemark_node::link::frame::HEADER;
 use tidemark_node::{LinkId, Order, OrderId};
-use tidemark_registry::factory_of;
 use tidemark_protocols::Tidemark;
+use tidemark_registry::factory_of;
 
 fn cluster() -> Cluster {
     Cluster::start(factory_of::<Tidemark>(), layout(2, 2, 1))

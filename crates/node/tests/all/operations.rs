@@ -2,9 +2,9 @@
 
 use crate::harness::{Cluster, get, layout, set};
 use tidemark_core::{DcId, Failure, Outcome};
-use tidemark_node::{NodeLayout};
-use tidemark_registry::factory_of;
+use tidemark_node::NodeLayout;
 use tidemark_protocols::{Accf, Eventual, Tidemark};
+use tidemark_registry::factory_of;
 use tidemark_replica::Now;
 use tidemark_store::log::Fsync;
 

@@ -3,8 +3,8 @@
 use crate::harness::{Cluster, get, layout, set};
 use tidemark_core::{Failure, Found, Key, Op, Outcome};
 use tidemark_node::{Factory, NodeLayout, PastName, SessionId};
-use tidemark_registry::factory_of;
 use tidemark_protocols::{Cops, Eventual, Tidemark, Wren};
+use tidemark_registry::factory_of;
 use tidemark_store::log::Fsync;
 
 fn one(factory: &'static dyn Factory) -> Cluster {
