@@ -44,7 +44,7 @@ const FULL: &[(&str, &str)] = &[
 ];
 
 /// Programs that compute for longest, and begin before all others.
-const LONGEST: &[&str] = &["simulators/all", "sim/all", "check/all"];
+const LONGEST: &[&str] = &["simulators/all", "steps/all", "edge/all", "sim/all", "check/all"];
 
 /// The tests of one run.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -23,8 +23,8 @@ Runs the gate, which every change has to pass: twenty minutes on two cores.
   processes  tests that start servers and clusters, and Redis's own tests
   doc        examples in documentation
 
-  --full     adds the test suites of client libraries, applications, browsers, faults on clusters of all protocols, and a long
-             comparison with redis-server: half an hour more
+  --full     adds the test suites of client libraries, applications, browsers, faults on clusters of all protocols, the longest of
+             Redis's own tests, and a long comparison with redis-server: half an hour more
   --again N  runs compute and processes (and what --full adds) N times, and stops at the first run that fails
 
 Longer searches, rates and latencies: ./x nightly.
@@ -85,10 +85,11 @@ fn run_all(steps: &mut Steps, built: &Artefacts, options: &Options, time: usize)
     step("compute", &|| lanes::run(Which::Compute, &built.programs, &environment));
     step("processes", &|| {
         let ours = lanes::run(Which::Processes, &built.programs, &environment);
-        both(ours, redis_tests::run_all(built.binary("tidemark")?))
+        both(ours, redis_tests::run_all(built.binary("tidemark")?, false))
     });
     if options.full {
         step("clients", &|| lanes::run(Which::Full, &built.programs, &environment));
+        step("redis-tests", &|| redis_tests::run_all(built.binary("tidemark")?, true));
         step("client-tests", &|| client_tests::run_all(built.binary("tidemark")?));
         step("differential", &|| differential(built));
     }

@@ -135,3 +135,12 @@ impl Schedules {
 pub fn drawn(seeds: Range<u64>) -> Range<u64> {
     Schedules::of_this_run().of(seeds)
 }
+
+/// The seeds in which a run looks for what has to go wrong in one of the first `within`: the first one in which it does, which is
+/// known. Where all schedules are played, a search from the beginning.
+pub fn known(seed: u64, within: u64) -> Range<u64> {
+    match Schedules::of_this_run() {
+        Schedules::All => 0..within,
+        Schedules::Share | Schedules::From(_) => seed..seed + 1,
+    }
+}

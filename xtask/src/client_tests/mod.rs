@@ -73,7 +73,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// Runs all suites against this binary. Returns how many tests have passed.
 pub(crate) fn run_all(binary: &Path) -> Result<String> {
-    FAMILY.run_all(binary, prepare)
+    FAMILY.run_all(binary, &[], prepare)
 }
 
 fn prepare(_: &Kind, units: &[String]) -> Result<Suites> {

@@ -125,9 +125,10 @@ impl Family {
     pub(crate) fn run_all<R: Runner>(
         &self,
         binary: &Path,
+        units: &[String],
         prepare: impl FnOnce(&Kind, &[String]) -> Result<R>,
     ) -> Result<String> {
-        self.play(Kind::Tidemark(binary.to_path_buf()), self.parse(&[])?, prepare)
+        self.play(Kind::Tidemark(binary.to_path_buf()), self.parse(units)?, prepare)
     }
 
     fn play<R: Runner>(

@@ -3,7 +3,6 @@
 use super::super::super::exclusion::{C, order_one};
 use super::rules::each_is_missed;
 use super::*;
-use tidemark_contract::Rule;
 use tidemark_contract::removal::{Standing, Step};
 use tidemark_protocols::tidemark::{LOST_IS_HIDDEN, RECORDS_ARE_EQUAL, RECORDS_END};
 
@@ -125,6 +124,5 @@ fn who_is_lost_leaves_no_effect_without_its_cause_and_nothing_that_waits() {
 
 #[test]
 fn d21_is_why_each_rule() {
-    let rules: [Rule; 3] = [LOST_IS_HIDDEN, RECORDS_ARE_EQUAL, RECORDS_END];
-    each_is_missed(&rules, || search(0..2_000));
+    each_is_missed(&[(LOST_IS_HIDDEN, 60), (RECORDS_ARE_EQUAL, 8), (RECORDS_END, 412)], search);
 }
