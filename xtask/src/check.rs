@@ -7,20 +7,24 @@ use std::time::Instant;
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet"];
 
-/// Formatting, the tidy rules and clippy.
+/// What README has newcomers build, which no test compiles.
+const WITHOUT_LAB: &[&str] = &["check", "--package", "tidemark", "--no-default-features", "--quiet"];
+
+/// Formatting, the tidy rules, clippy, and whether a program without the lab compiles.
 pub(crate) fn check() -> Result<()> {
     all().map(drop)
 }
 
-/// The same as a step of others: all three, even if one fails.
+/// The same as a step of others: all of them, even if one fails.
 ///
 /// # Errors
 /// The names of those that failed; what they found is printed.
 pub(crate) fn all() -> Result<String> {
-    let parts: [(&str, &dyn Fn() -> Result<()>); 3] = [
+    let parts: [(&str, &dyn Fn() -> Result<()>); 4] = [
         ("format", &|| format(&["--check"])),
         ("tidy", &tidy::run),
         ("clippy", &|| cargo(&[CLIPPY, &["--", "--deny", "warnings"]].concat())),
+        ("without lab", &|| cargo(WITHOUT_LAB)),
     ];
     let mut failed = Vec::new();
     for (name, part) in parts {
