@@ -42,14 +42,16 @@ fn files(place: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands in lists in these files, where tests name the rules that they play without; the rules of the variants that they play;
+/// What stands in lists in these files, where tests name the rules that they play without, some with a seed; the rules of the variants that they play;
 /// and those of commands.
 fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files {
         let text = read_to_string(file).expect("a test's source");
         let lists = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-        names.extend(lists.flat_map(|(list, _)| list.split(',').map(|name| name.trim().to_string())));
+        names.extend(lists.flat_map(|(list, _)| {
+            list.split(',').map(|name| name.trim().trim_start_matches('(').to_string())
+        }));
         let commands = text.split("--without ").skip(1).filter_map(|rest| rest.split_whitespace().next());
         names.extend(commands.map(String::from));
         let played =
