@@ -7,7 +7,7 @@ use std::time::Instant;
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet"];
 
-/// What README has newcomers build, which no test compiles.
+/// The build that README has newcomers make, which no test compiles.
 const WITHOUT_LAB: &[&str] = &["check", "--package", "tidemark", "--no-default-features", "--quiet"];
 
 /// Formatting, the tidy rules, clippy, and whether a program without the lab compiles.

@@ -1,4 +1,4 @@
-//! How test programs run: those that compute in two lanes of one thread each, and those that start processes one after the other, two tests
+//! Running test programs: those that compute in two lanes of one thread each, and those that start processes one after the other, two tests
 //! at a time. More at once would make the load under which tests of processes fail.
 
 use crate::artefacts::Program;
@@ -95,12 +95,12 @@ impl Which<'_> {
     }
 }
 
-/// How many programs run at a time, and how many of their tests.
+/// The number of programs that run at a time, and of their tests.
 #[derive(Clone, Copy)]
 struct How {
     lanes: usize,
     threads: usize,
-    /// What tests print is not kept back until they end: a long search says how it goes on.
+    /// The output of tests is not kept back until they end: a long search says how it goes on.
     talks: bool,
 }
 
@@ -112,14 +112,14 @@ struct Unit<'a> {
     tests: Vec<String>,
 }
 
-/// How a unit went.
+/// The result of a unit.
 struct Ended {
     name: String,
     seconds: f64,
     passed: usize,
     /// The tests that failed; the unit itself if it did not come to its end.
     failed: Vec<String>,
-    /// What it printed.
+    /// The text that it printed.
     said: String,
 }
 

@@ -87,7 +87,7 @@ fn help() -> String {
     let parts: String = PARTS.iter().map(|part| format!("  {:14} {}\n", part.name, part.about)).collect();
     format!(
         "./x nightly [PART…] [--anew] [--first SEED]\n\n\
-         Runs the parts that the gate is too short for, on the code as it is: six hours for all on two cores. It goes on where it\n\
+         Runs the parts that the gate is too short for, on the code as it is, which takes hours. It goes on where it\n\
          stopped: parts that have ended on the same code are not run again unless they are named.\n\n{parts}\n\
          \x20 --anew        forgets what has ended\n\
          \x20 --first SEED  begins fresh seeds there; without it, the day decides\n\n\

@@ -47,7 +47,7 @@ pub(crate) fn seeds(args: &[String]) -> Result<()> {
     played.context("some tests have not found what they look for, or fail for another reason: see above")
 }
 
-/// What a line is about: its command without the seed.
+/// Returns the subject of a line: its command without the seed.
 fn subject(line: &str) -> (String, String) {
     let (before, rest) = line.split_once("--seeds ").unwrap_or((line, ""));
     let after = rest.split_once(' ').map_or("", |(_, after)| after);

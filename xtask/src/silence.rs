@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// stay open for as long as one of those. Returns its exit status.
 ///
 /// # Errors
-/// It cannot be run, or was killed since `file` did not grow for as long as `silence`.
+/// The command cannot be run, or was killed since `file` did not grow for as long as `silence`.
 pub(crate) fn run(silence: Duration, command: &mut Command, file: &File) -> Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let mut child = command.process_group(0).spawn().with_context(|| format!("cannot run {command:?}"))?;

@@ -24,13 +24,13 @@ Runs the gate, which every change has to pass: twenty minutes on two cores.
   doc        examples in documentation
 
   --full     adds the test suites of client libraries, applications, browsers, faults on clusters of all protocols, the longest of
-             Redis's own tests, and a long comparison with redis-server: half an hour more
+             Redis's own tests, and a long comparison with redis-server: about twenty minutes more
   --again N  runs compute and processes (and what --full adds) N times, and stops at the first run that fails
 
 Longer searches, rates and latencies: ./x nightly.
 ";
 
-/// What the user asks for.
+/// The options of the user.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     full: bool,

@@ -16,11 +16,11 @@ pub struct Comparison {
     pub statements: Vec<Compared>,
     /// The figures of what was measured again, by file, and whether the published one is the same.
     pub figures: Vec<(String, bool)>,
-    /// How many statements rest on what was not measured again.
+    /// The number of statements that rest on what was not measured again.
     pub left_out: usize,
-    /// How many points failed.
+    /// The number of points that failed.
     pub failed: usize,
-    /// How long it took, in seconds.
+    /// The time that it took, in seconds.
     pub seconds: u64,
 }
 
@@ -29,9 +29,9 @@ pub struct Comparison {
 pub struct Compared {
     /// The statement.
     pub says: String,
-    /// What is published; nothing if the statement is new.
+    /// The published finding; nothing if the statement is new.
     pub published: Option<Finding>,
-    /// What was found now.
+    /// The finding of now.
     pub now: Finding,
 }
 
@@ -40,7 +40,7 @@ pub struct Compared {
 pub struct Finding {
     /// The number, if there is one.
     pub value: Option<f64>,
-    /// What follows; nothing if the number is only told.
+    /// The verdict that follows; nothing if the number is only told.
     pub verdict: Option<Verdict>,
 }
 

@@ -64,7 +64,7 @@ pub struct Part {
     pub version: String,
     /// Where.
     pub machine: String,
-    /// How long it took, in seconds; nothing if it has not ended.
+    /// The time that it took, in seconds; nothing if it has not ended.
     pub seconds: Option<u64>,
     /// Whether it was a full run.
     pub full: bool,

@@ -1,4 +1,4 @@
-//! What a build without the feature `lab` has in place of `lab`: the same verbs, each of which says how to get it.
+//! The substitute for `lab` in a build without that feature: the same verbs, each of which says how to get it.
 
 use crate::Usage;
 use crate::commands::edge::Common;

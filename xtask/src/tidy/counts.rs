@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 const SUITES: [(&str, &str); 3] =
     [("redis-py", "redis-py"), ("redis-py, asyncio", "redis-py-asyncio"), ("go-redis", "go-redis")];
 
-/// How many tests lists have, and what they expect of them.
+/// The number of tests in lists, and what is expected of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     listed: usize,
@@ -48,7 +48,7 @@ pub(super) fn check() -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What the document on clients has to say, and does not.
+/// Returns what the document on clients has to say, and does not.
 fn of_clients(document: &str, units: Counts, suites: &[(&str, Counts)]) -> Vec<Finding> {
     let all = suites.iter().fold(Counts::default(), |sum, (_, counts)| sum.and(*counts));
     let sentences = [

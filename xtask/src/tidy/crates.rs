@@ -95,7 +95,7 @@ const PURE: &[&str] = &[
 const IMPURE: &[&str] =
     &["tokio", "mio", "socket2", "axum", "rand", "getrandom", "chrono", "time", "rayon", "crossbeam"];
 
-/// What a build without the feature `lab` must not compile: each takes the compiler long, or brings something that does.
+/// Crates that a build without the feature `lab` must not compile: each takes the compiler long, or brings something that does.
 const LAB: &[&str] =
     &["tidemark-bench", "tidemark-check", "tidemark-experiments", "tidemark-sim", "tidemark-simulators"];
 

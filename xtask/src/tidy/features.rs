@@ -1,4 +1,4 @@
-//! What one protocol alone has stays where it is, and so does what a build may leave out: a feature has a home, and the files outside
+//! Features of one protocol alone stay where they are, and so does what a build may leave out: a feature has a home, and the files outside
 //! that carry it are listed. Nothing is to be added to a list lightly: what is optional in a protocol is reached through
 //! `Extensions`, and what a crate does about it stands in one file. Tests may name what they like.
 

@@ -11,7 +11,7 @@ use std::path::Path;
 const EXPERIMENTS: &str = "experiments";
 const FOLDER: &str = "experiments/published";
 
-/// How many bytes all files together may have.
+/// The number of bytes that all files together may have.
 const BYTES_MAX: usize = 2_000_000;
 
 /// The files of the folder, by name.

@@ -103,7 +103,7 @@ fn without_strings(text: &str) -> String {
     code + rest
 }
 
-/// How long the string is with which `text` begins, after this code.
+/// Returns the length of the string with which `text` begins, after this code.
 fn string(code: &str, text: &str) -> usize {
     let opened = code.trim_end_matches('#');
     if opened.ends_with('r') {
@@ -119,7 +119,7 @@ fn string(code: &str, text: &str) -> usize {
     end.map_or(text.len(), |at| at + 2)
 }
 
-/// How long the character is with which `text` begins; 1 of a lifetime.
+/// Returns the length of the character with which `text` begins; 1 of a lifetime.
 fn character(text: &str) -> usize {
     let mut after = text.char_indices().skip(1);
     let (escaped, end) = match after.next() {

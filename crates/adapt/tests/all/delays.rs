@@ -1,4 +1,4 @@
-//! How far servers are behind each other, and what that means for reads there, by the controller's account.
+//! The delays of servers behind each other, and what they mean for reads there, by the controller's account.
 
 use std::collections::BTreeMap;
 use tidemark_adapt::{Controller, Observation, SeenGroup, Settings, UseReport, VisitReport};
@@ -52,12 +52,12 @@ fn told(
     controller
 }
 
-/// How much older reads at `server` are because all of `group` back them, in microseconds.
+/// Returns how much older reads at `server` are because all of `group` back them, in microseconds.
 fn older(samples: &[Sample], server: ServerId, group: &[ServerId]) -> f64 {
     told(Settings::default(), samples, group, (server, server), true).account().groups[0].users[0].older_us
 }
 
-/// What a group of both is to save each read at `to` that follows one at `from`, in microseconds of waiting; none if it would
+/// Returns what a group of both is to save each read at `to` that follows one at `from`, in microseconds of waiting; none if it would
 /// save nothing.
 fn saved(from: ServerId, to: ServerId) -> Option<f64> {
     let settings = Settings { freshness: 0.0, least_us: 0.0, ..Settings::default() };

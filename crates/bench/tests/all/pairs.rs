@@ -8,22 +8,22 @@ use tidemark_bench::{Limit, Phase, Plan};
 
 /// So often the other region looks at a key in vain when it has been written.
 const LOOKS: u64 = 5;
-/// How long a client pauses before it looks again, unless it is told otherwise.
+/// The pause of a client before it looks again, unless it is told otherwise.
 const POLL_US: u64 = 1_000;
 
-/// What one region wrote last to a key, and what the other sees of it.
+/// The last write of a region to a key, and what the other sees of it.
 struct Written {
     by: usize,
     value: String,
-    /// What the other sees until it has looked so often.
+    /// The value that the other sees until it has looked so often.
     before: Option<String>,
     looks: u64,
 }
 
-/// What a region was asked for: by number, whether that was a write, and of which key.
+/// A request to a region: its number, whether that was a write, and of which key.
 type Asked = (usize, bool, String);
 
-/// What regions hold, and what they were asked for, in this order.
+/// The values of regions, and the requests to them, in this order.
 type State = (HashMap<String, Written>, Vec<Asked>);
 
 /// Two regions that see each other's writes when they have looked for them in vain for `looks` times.
@@ -76,7 +76,7 @@ impl Store {
         Some(written.value.clone())
     }
 
-    /// What was asked for so far.
+    /// Returns the requests so far.
     fn log(&self) -> Vec<Asked> {
         self.state.lock().unwrap().1.clone()
     }
@@ -88,7 +88,7 @@ fn counts_turns(key: &str) -> bool {
     index.parse::<u64>().unwrap() % 3 != 2
 }
 
-/// How many writes of turns there are, and how many reads and writes of the other application.
+/// Counts writes of turns, and reads and writes of the other application.
 fn counts(log: &[Asked]) -> [u64; 3] {
     let count = |one: fn(&&Asked) -> bool| log.iter().filter(one).count() as u64;
     [

@@ -35,7 +35,7 @@ fn clients_that_think_ask_again_when_they_have_thought() {
     assert!((150..=204).contains(&operations), "{operations}");
 }
 
-/// What is seen is seen soon after it shows, and writers keep their pace.
+/// Writes are seen soon after they show, and writers keep their pace.
 #[test]
 #[ignore = "latencies on an idle machine: nightly"]
 fn what_shows_in_another_region_is_seen_soon() {

@@ -1,4 +1,4 @@
-//! When writes show elsewhere: regions whose distance is known, one that never hears, and real replication.
+//! The time until writes show elsewhere: regions whose distance is known, one that never hears, and real replication.
 
 use crate::servers::{Ask, Do, Redis, fake, plan, play_enough};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tidemark_bench::{Limit, Report, Visibility};
 use tidemark_patience::{PATIENCE, until};
 
-/// Which region wrote a key, and since when each other one is asked for it.
+/// The region that wrote a key, and since when each other one is asked for it.
 type Written = Arc<Mutex<HashMap<String, (usize, HashMap<usize, Instant>)>>>;
 
 /// A region that shows what others have written `delay(from, to)` after it was asked for it first: whoever measures from the

@@ -23,13 +23,13 @@ pub(super) struct Tally {
     errors: BTreeMap<String, u64>,
     /// Updates that are not acknowledged, or not seen by all of their group.
     open: BTreeMap<u64, Open>,
-    /// How many updates were due so far, and how many of them do not count.
+    /// The number of updates that were due so far, and of those that do not count.
     numbers: u64,
     uncounted: u64,
     pub(super) traffic: Traffic,
 }
 
-/// What has not come yet.
+/// The updates that have not come yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Missing {
     /// Acknowledgements, and reconnections.
@@ -40,7 +40,7 @@ pub(super) struct Missing {
 
 /// What was counted from outside of clients.
 pub(super) struct Counted {
-    /// How long updates were due.
+    /// The time for which updates were due.
     pub(super) seconds: f64,
     /// Until all clients were live.
     pub(super) connected: Duration,
@@ -248,7 +248,7 @@ impl Tally {
         self.errors.keys().next().map(String::as_str)
     }
 
-    /// What has not come yet.
+    /// Counts the updates that have not come yet.
     pub(super) fn missing(&self) -> Missing {
         let unacknowledged = self.open.values().filter(|open| !open.acknowledged).count();
         Missing {

@@ -1,3 +1,3 @@
-//! What holds of all protocols together; `tidemark-steps` has the tests of each.
+//! Tests of all protocols together; `tidemark-steps` has the tests of each.
 
 mod names;

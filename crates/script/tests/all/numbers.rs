@@ -3,7 +3,7 @@
 use crate::support::Fixture;
 use tidemark_core::Reply;
 
-/// What a script writes for `number`, which C's `strtod` reads.
+/// Returns what a script writes for `number`, which C's `strtod` reads.
 fn shown(number: &str, digits: usize) -> String {
     let write = match digits {
         14 => "cjson.encode_invalid_numbers(true) return cjson.encode(number)",

@@ -32,7 +32,7 @@ impl Host for Fixed {
 
 pub(crate) struct Fixture {
     interpreter: Interpreter<Fixed>,
-    /// How often the interpreter has looked at the clock.
+    /// The number of times that the interpreter has looked at the clock.
     pub(crate) looks: Rc<Cell<u32>>,
     pub(crate) logged: Rc<Cell<usize>>,
     pub(crate) limits: Limits,

@@ -47,7 +47,7 @@ pub(crate) fn cleared(name: &str, options: Options, seeds: Range<u64>) -> Summar
     summary
 }
 
-/// How long a violation is searched for.
+/// The length of a search for a violation.
 #[derive(Clone, Copy)]
 pub(crate) enum Search {
     /// In the first so many seeds.

@@ -12,12 +12,24 @@ use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::request::Request as Of;
-use tidemark_contract::{Lab, Protocol, Token, without};
+use tidemark_contract::{Lab, Protocol, Rule, Token, without};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{
     FENCE_SURVIVES, GET_FENCES, Meta, Need, PUT_ABOVE_FENCE, PUT_TAKES_FENCE, Params, Past, Request,
     SLICE_FENCES, SLICE_LIFTS, Timer,
 };
+
+/// Requires that a search finds something wrong without each of the rules, in these schedules first.
+fn each_is_missed<T: std::fmt::Debug>(
+    rules: &[(Rule, u64)],
+    search: impl Fn(std::ops::Range<u64>) -> Option<T>,
+) {
+    let look = |rule, first| without(&[rule], || search(tidemark_patience::known(first, 4_000)));
+    let found = rules.iter().map(|(rule, first)| (rule, look(*rule, *first)));
+    let found: Vec<_> = found.inspect(|(rule, found)| println!("without {rule}: {found:?}")).collect();
+    let innocent: Vec<_> = found.iter().filter(|(_, found)| found.is_none()).map(|(rule, _)| rule).collect();
+    assert!(innocent.is_empty(), "nothing is wrong without these: {innocent:?}");
+}
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Tidemark> {
     Lab::new(dcs, partitions, Params::default())

@@ -5,7 +5,7 @@ use crate::live::Live;
 use anyhow::Context;
 use std::time::Duration;
 
-/// How long a node may take to say how it is.
+/// The time that a node may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Live {
@@ -14,7 +14,7 @@ impl Live {
         cpu_ns(self.nodes[node].pid.context("the node does not run")?)
     }
 
-    /// How often a node has gone to sleep.
+    /// Counts how often a node has gone to sleep.
     pub(crate) fn sleeps(&self, node: usize) -> anyhow::Result<u64> {
         sleeps(self.nodes[node].pid.context("the node does not run")?)
     }
@@ -39,7 +39,7 @@ pub(crate) fn cpu_ns(pid: u32) -> anyhow::Result<u64> {
     Ok(sum)
 }
 
-/// How often those threads have gone to sleep.
+/// Counts how often those threads have gone to sleep.
 pub(crate) fn sleeps(pid: u32) -> anyhow::Result<u64> {
     let mut sum = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {

@@ -1,4 +1,4 @@
-//! What a cluster does without: the simulator, the checker, experiments and benchmarks (feature `lab`).
+//! The commands that a cluster does without: the simulator, the checker, experiments and benchmarks (feature `lab`).
 //!
 //! Nothing outside this folder uses it but through what this file offers. Without the feature, `no_lab.rs` offers the same, and says
 //! how to get it.

@@ -48,7 +48,7 @@ impl Faults {
         fault.map_or((0, 0), |fault| (fault.slow_us, fault.ahead_us))
     }
 
-    /// What has to be told to `node`, which knows `before`.
+    /// Returns what has to be told to `node`, which knows `before`.
     fn since(&self, before: &Self, node: &str) -> Vec<Order> {
         let mut orders = orders(&before.links, &self.links);
         orders.extend(own_orders(before.of_node(node), self.of_node(node)));
@@ -152,7 +152,7 @@ impl Supervisor {
         }
     }
 
-    /// What a node that starts is told of faults, as its command line has them.
+    /// Returns what a node that starts is told of faults, as its command line has them.
     pub(super) fn faults_of(&self, node: &Node) -> Vec<String> {
         let orders = self.known_faults().since(&Faults::default(), &node.name);
         orders.into_iter().map(|(what, body)| format!("{what} {body}")).collect()

@@ -24,7 +24,7 @@ fn alternate(up: &Up) -> Vec<String> {
     load.chain(["a", "c"].into_iter().flat_map(region)).collect()
 }
 
-/// What came of such a load.
+/// The result of such a load.
 pub(crate) fn alternated(up: &Up, how: &[&str]) -> Value {
     let args = alternate(up);
     let args: Vec<&str> = args.iter().map(String::as_str).chain(["--json", "--quiet"]).collect();

@@ -141,7 +141,7 @@ pub(crate) fn far_apart() -> Up {
     up
 }
 
-/// How long reads took of clients that stay at home or go elsewhere in 20 ms, once there was one of so many microseconds.
+/// Measures how long reads took of clients that stay at home or go elsewhere in 20 ms, once there was one of so many microseconds.
 pub(crate) fn reads_of_travellers(up: &Up, guarantee: &str, at_least_us: u64) -> Value {
     let asks = format!("read-guarantee={guarantee}");
     let args = ["--set", "remote=0.5", "--set", &asks, "--remote-rtt", "40ms", "--set", "keys=1", "--load"];
@@ -155,7 +155,7 @@ pub(crate) fn reads_of_travellers(up: &Up, guarantee: &str, at_least_us: u64) ->
     report["summary"]["operations"]["get"].clone()
 }
 
-/// Who wants to find elsewhere what it wrote has to wait; that others do not is a latency, and a test of `rates`.
+/// Clients that want to find elsewhere what they wrote have to wait; that others do not is a latency, and a test of `rates`.
 #[test]
 fn clients_go_elsewhere_with_their_sessions() {
     let up = far_apart();

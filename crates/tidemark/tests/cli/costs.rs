@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A cell: its table, its protocol, its column. Of columns with one name the second has `2` behind it.
 type Place = (String, String, String);
 
-/// What was measured, as it is printed.
+/// A measured table, as it is printed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Cells(BTreeMap<Place, String>);
 
@@ -57,7 +57,7 @@ impl Cells {
             .collect()
     }
 
-    /// How many rows a protocol has.
+    /// Counts the rows of a protocol.
     pub(crate) fn rows(&self, protocol: &str) -> usize {
         let titles = self.0.keys().filter(|(_, of, _)| of == protocol).map(|(title, ..)| title);
         titles.collect::<BTreeSet<_>>().len()

@@ -1,4 +1,4 @@
-//! What documents say of protocols is measured again. With `UPDATE_DOCS=1` they are brought up to date; then read the difference.
+//! Numbers that documents give for protocols are measured again. With `UPDATE_DOCS=1` they are brought up to date; then read the difference.
 
 use crate::costs::{BESIDE, Cells, SINGLE, TRANSACTIONS};
 use crate::harness::{said, tidemark};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// The protocols that are measured again whenever something changes: the default one, and those that it is compared with.
 const FIVE: [&str; 5] = ["tidemark", "causal-spartan-x", "contrarian", "gentlerain", "eventual"];
 
-/// What `tidemark protocols --table` says of them.
+/// The output of `tidemark protocols --table` for them.
 static MEASURED: LazyLock<Cells> = LazyLock::new(|| Cells::measure(&FIVE));
 
 const VISIBLE: &str = "VISIBLE p50 ms";
@@ -45,7 +45,7 @@ fn the_document_of_protocols_lists_them_and_shows_what_they_cost() {
     document.check();
 }
 
-/// How the measured tables are brought up to date.
+/// The command that brings the measured tables up to date.
 const WHOLE: &str =
     "run the tests of documents with UPDATE_DOCS=1 and --include-ignored, and read the difference";
 
@@ -66,7 +66,7 @@ fn the_document_of_protocols_shows_all_that_is_measured() {
     document.check();
 }
 
-/// What the section *Results*, and what stands above it, says of five protocols alone.
+/// Compares sentences of the section *Results*, and above it, on five protocols alone.
 fn results_of_five(document: &mut Document, cells: &Cells) {
     let visible = |protocol: &str| cells.number(BESIDE, protocol, VISIBLE);
     assert_eq!(visible("contrarian"), visible("causal-spartan-x"));
@@ -90,14 +90,14 @@ fn results_of_five(document: &mut Document, cells: &Cells) {
     );
 }
 
-/// How many bytes more a version has under the default protocol than under the one that it comes from.
+/// Returns how many bytes more a version has under the default protocol than under the one that it comes from.
 fn more_bytes(cells: &Cells) -> String {
     let bytes =
         |protocol: &str| cells.number(BESIDE, protocol, "VERSION B").parse::<f64>().expect("a number");
     decimals(bytes("tidemark") - bytes("causal-spartan-x"))
 }
 
-/// What the section *Results* says of the other protocols.
+/// Compares sentences of the section *Results* on the other protocols.
 fn results(document: &mut Document, cells: &Cells) {
     let [messages, bytes] = ["S-S", "S-S B"].map(|column| cells.number(SINGLE, "cc-lo", column));
     let bytes = thousands(bytes.parse().expect("a whole number"));

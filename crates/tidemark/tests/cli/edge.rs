@@ -30,7 +30,7 @@ impl Regions {
         self.gateways.iter().flat_map(|gateway| ["--connect", gateway]).collect()
     }
 
-    /// What one session reads in a region: `count`, and then the members of `who`.
+    /// Reads in one session of a region: `count`, and then the members of `who`.
     fn counted(&self, region: &str) -> (usize, BTreeSet<String>) {
         let port = self.up.port(region).to_string();
         let mut session = Command::new("redis-cli")

@@ -58,7 +58,7 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What to call for a load of some clients that see what others write.
+/// Returns the arguments for a load of some clients that see what others write.
 fn load<'a>(regions: &'a Regions, more: &[&'a str]) -> Vec<&'a str> {
     let mut all = vec!["edge"];
     all.extend(regions.connect());
@@ -67,13 +67,13 @@ fn load<'a>(regions: &'a Regions, more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// What came of a load of some hundred clients at one node.
+/// The result of a load of some hundred clients at one node.
 pub(crate) fn hundreds(regions: &Regions) -> Value {
     let pid = regions.up.node("a")["pid"].to_string();
     report(&tidemark(&load(regions, &["--clients", "500", "--duration", "4s", "--pid", &pid])))
 }
 
-/// What came of a load during which the node of all clients is killed.
+/// The result of a load during which the node of all clients is killed.
 fn failover(regions: &Regions, duration: &str) -> Value {
     let mut bench = Command::new(binary());
     bench.args(load(regions, &["--clients", "200", "--duration", duration]));
@@ -86,7 +86,7 @@ fn failover(regions: &Regions, duration: &str) -> Value {
     report
 }
 
-/// What came of a load of clients of a social network.
+/// The result of a load of clients of a social network.
 pub(crate) fn social(regions: &Regions) -> Value {
     let mut all = vec!["edge"];
     all.extend(regions.connect());

@@ -3,7 +3,7 @@
 use crate::harness::{Up, eventually, has, said, tidemark};
 use std::path::Path;
 
-/// How commands of the README begin that are not carried out here, and why.
+/// Beginnings of the README's commands that are not carried out here, and why.
 const NOT_HERE: [(&str, &str); 5] = [
     ("cargo run --release ", "builds; the tests start what is built with these arguments"),
     ("tidemark up --regions 3 --edge", "a cluster with edge clients: edge.rs"),
@@ -18,9 +18,9 @@ const SEARCH: &str = "tidemark sim --protocol causal-spartan-x-published --seeds
 /// A command of a document.
 struct Example {
     command: String,
-    /// What stands behind `#`.
+    /// The remark behind `#`.
     comment: String,
-    /// What it prints, where the document shows that.
+    /// The lines that it prints, where the document shows that.
     output: String,
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn violations(protocol: &str) -> u64 {
     search(&options)["violations"].as_u64().expect("a number")
 }
 
-/// How `docs/edge-rules.md` calls schedules, and with which options they are played.
+/// The names of schedules in `docs/edge-rules.md`, and the options with which they are played.
 const KINDS: [(&str, &str, &str); 5] = [
     ("fewer ", "--edge 2 --dcs 2 --partitions 2 --sessions 4 --ops 30", ""),
     ("lost ", "--edge 2 --dcs 2 --partitions 2 --sessions 4 --ops 30", " --exclusions"),

@@ -114,7 +114,7 @@ pub(crate) fn thousands(number: u64) -> String {
     if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
 }
 
-/// What stands in the holes if a text begins with these pieces and a number between any two of them, and where it ends.
+/// Returns what stands in the holes if a text begins with these pieces and a number between any two of them, and where it ends.
 fn matched<'a>(text: &'a str, pieces: &[&str]) -> Option<(Vec<&'a str>, usize)> {
     let (mut at, mut holes) = (0, Vec::new());
     for (index, piece) in pieces.iter().enumerate() {
@@ -128,7 +128,7 @@ fn matched<'a>(text: &'a str, pieces: &[&str]) -> Option<(Vec<&'a str>, usize)> 
     Some((holes, at))
 }
 
-/// How much of a text a piece takes: letter by letter, but that a space stands for any white space.
+/// Returns how much of a text a piece takes: letter by letter, but that a space stands for any white space.
 fn begins(text: &str, piece: &str) -> Option<usize> {
     let mut rest = text;
     for letter in piece.chars() {

@@ -8,7 +8,7 @@ use crate::workload::Worker;
 use std::time::Duration;
 use tidemark_core::history::Header;
 
-/// How often somebody looks for what must not be there: far more often than it takes to see it where it is.
+/// The number of times that somebody looks for what must not be there: far more often than it takes to see it where it is.
 const LOOKS: usize = 300;
 
 /// The whole motif: a cause is written in A, then its effect on another partition, while the cause's partition cannot

@@ -51,7 +51,7 @@ pub(crate) fn gather(cluster: &dyn Cluster, logs: &[Log], shared: &Shared, heade
     Evidence { history, ledger, finals }
 }
 
-/// What each region returns of each key, once all return the same, and all that was acknowledged.
+/// Returns what each region returns of each key, once all return the same, and all that was acknowledged.
 fn agreed(logs: &[Log], shared: &Shared, keys: &[String]) -> BTreeMap<String, Vec<Found>> {
     let sought = Sought::new("all regions return the same, and all that was acknowledged");
     wait_for(&sought, || {

@@ -69,7 +69,7 @@ struct Worker {
     /// The elements that all know and this client removes.
     removes: Vec<usize>,
     client: Option<Client>,
-    /// How often no command was carried out for certain.
+    /// The number of times that no command was carried out for certain.
     refused: usize,
     ledger: Ledger,
 }

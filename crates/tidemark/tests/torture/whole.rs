@@ -80,7 +80,7 @@ struct Play {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What clients have done so far.
+/// The work of clients so far.
 #[derive(Default)]
 struct Counts {
     acknowledged: AtomicUsize,

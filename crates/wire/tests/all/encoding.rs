@@ -1,4 +1,4 @@
-//! What servers and clients write, in each version of the protocol.
+//! The bytes that servers and clients write, in each version of the protocol.
 
 use tidemark_wire::resp::{Encoder, Version, encode_request};
 

@@ -42,7 +42,7 @@ fn files(place: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands in lists in these files, where tests name the rules that they play without, some with a seed; the rules of the variants that they play;
+/// Returns what stands in lists in these files, where tests name the rules that they play without, some with a seed; the rules of the variants that they play;
 /// and those of commands.
 fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();

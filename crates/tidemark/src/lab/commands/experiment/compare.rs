@@ -16,7 +16,7 @@ use tidemark_experiments::{
     default_path, library, machine, published, ready, run_repeatable, version,
 };
 
-/// How long each experiment took when it was measured again last, in seconds, by id.
+/// The time that each experiment took when it was measured again last, in seconds, by id.
 const SECONDS: &str = "experiments/seconds.json";
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ pub(crate) struct Compare {
     /// Where published results are.
     #[arg(long, value_name = "DIR", default_value = PUBLISHED)]
     from: PathBuf,
-    /// How long experiments took.
+    /// The times that experiments took.
     #[arg(long, value_name = "FILE", default_value = SECONDS)]
     seconds: PathBuf,
     /// Write down in that file how long they took now.
@@ -51,7 +51,7 @@ pub(crate) struct Compare {
     /// The results: `results.sqlite` in this directory, or what TIDEMARK_RESULTS names, if nothing is said.
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// How many points are measured at once; by default one for each processor.
+    /// The number of points that are measured at once; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print JSON.
@@ -62,7 +62,7 @@ pub(crate) struct Compare {
 /// Seconds by id.
 type Seconds = BTreeMap<String, u64>;
 
-/// What became of all experiments that were meant.
+/// The outcome of all experiments that were meant.
 #[derive(Default, Serialize)]
 struct Compiled {
     compared: Vec<Comparison>,
@@ -145,7 +145,7 @@ impl Compare {
     }
 }
 
-/// How long experiments took; nothing is known if there is no such file.
+/// Reads how long experiments took; nothing is known if there is no such file.
 fn read(path: &Path) -> anyhow::Result<Seconds> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(Seconds::new()) };
     let shown = path.display();
@@ -202,7 +202,7 @@ fn change(one: &Compared) -> String {
 }
 
 impl Compiled {
-    /// What became of all, for people.
+    /// Writes what became of all, for people.
     fn told(&self) -> String {
         let statements: Vec<&Compared> = self.compared.iter().flat_map(|one| &one.statements).collect();
         let moved = statements.iter().filter(|one| one.moved()).count();

@@ -1,7 +1,7 @@
 //! The same, where a data centre is lost for good, with records that half arrived, and the others exclude it (D21).
 
+use super::super::super::each_is_missed;
 use super::super::super::exclusion::{C, order_one};
-use super::rules::each_is_missed;
 use super::*;
 use tidemark_contract::removal::{Standing, Step};
 use tidemark_protocols::tidemark::{LOST_IS_HIDDEN, RECORDS_ARE_EQUAL, RECORDS_END};
