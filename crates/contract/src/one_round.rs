@@ -158,7 +158,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
             let Some(found) = self.parts.whole() else { return };
             outcome = Outcome::FoundAll(found);
         }
-        self.parts = Parts::default();
+        self.parts.clear();
         self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }

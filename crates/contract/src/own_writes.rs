@@ -48,7 +48,7 @@ impl OwnWrites {
 
     /// Drops what snapshots have, up to `covered`, and puts the rest where it was read.
     fn ends(&mut self, outcome: &mut Outcome, covered: Hlc) {
-        if SNAPSHOTS_OVERRULE_OWN.kept() {
+        if !self.written.is_empty() && SNAPSHOTS_OVERRULE_OWN.kept() {
             self.written.retain(|_, own| own.stamp.is_some_and(|stamp| stamp.ts > covered));
         }
         let found = match outcome {

@@ -37,6 +37,13 @@ impl<T> Parts<T> {
         Self { missing: missing.collect(), there: keys.iter().map(|_| None).collect() }
     }
 
+    /// Forgets the read.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.missing.clear();
+        self.there.clear();
+    }
+
     /// Whether a question is open.
     pub fn awaits(&self, ask: AskId) -> bool {
         self.missing.iter().any(|(missing, _)| *missing == ask)

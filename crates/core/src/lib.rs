@@ -5,6 +5,7 @@
 
 pub mod clock;
 mod command;
+mod each;
 pub mod glob;
 pub mod guarantee;
 pub mod history;
@@ -20,6 +21,7 @@ pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
 pub use command::{Command, Reply, Verb};
+pub use each::take_each;
 pub use guarantee::Guarantees;
 pub use ids::{DcId, PartitionId, Regions, ServerId};
 pub use op::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, Shown, guard_of};

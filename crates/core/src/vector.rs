@@ -136,6 +136,17 @@ impl Vector {
     /// Entry-wise maximum with `other`.
     #[inline]
     pub fn merge(&mut self, other: &Vector) {
+        match (&mut self.0, &other.0) {
+            (Entries::Few { len, entries }, Entries::Few { len: theirs_len, entries: theirs }) => {
+                *len = (*len).max(*theirs_len);
+                *entries = std::array::from_fn(|m| entries[m].max(theirs[m]));
+            }
+            _ => self.merge_many(other),
+        }
+    }
+
+    #[cold]
+    fn merge_many(&mut self, other: &Vector) {
         self.grow(other.entries().len());
         for (mine, theirs) in self.entries_mut().iter_mut().zip(other.entries()) {
             *mine = (*mine).max(*theirs);
@@ -147,8 +158,7 @@ impl Vector {
     pub fn first(&self, m: usize) -> Self {
         match &self.0 {
             Entries::Few { len, entries } if m <= INLINE => {
-                let mut first = *entries;
-                first[m..].fill(Hlc::ZERO);
+                let first = std::array::from_fn(|at| if at < m { entries[at] } else { Hlc::ZERO });
                 Self(Entries::Few { len: LENS[m].min(*len), entries: first })
             }
             _ => Self::from_entries(self.entries().iter().take(m).copied()),
@@ -191,6 +201,9 @@ impl Vector {
     /// Whether every entry is at or below `other`'s.
     #[inline]
     pub fn le(&self, other: &Vector) -> bool {
+        if let (Entries::Few { entries, .. }, Entries::Few { entries: theirs, .. }) = (&self.0, &other.0) {
+            return (0..INLINE).all(|m| entries[m] <= theirs[m]);
+        }
         let (mine, theirs) = (self.entries(), other.entries());
         let common = mine.len().min(theirs.len());
         mine[..common].iter().zip(&theirs[..common]).all(|(a, b)| a <= b)

@@ -18,7 +18,6 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Params as _, Protocol, Topology};
-use tidemark_core::ServerId;
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig, Now};
 use tidemark_store::disk::Disk;
@@ -35,7 +34,7 @@ pub(crate) struct NodeOf<P: Protocol> {
     /// Requests that wait for a leader.
     pub(crate) unrouted: Vec<Unrouted<P>>,
     /// What was read here though another node leads.
-    pub(crate) at_hand: Vec<(tidemark_contract::Ticket, ServerId, P::Reply)>,
+    pub(crate) at_hand: Vec<tidemark_replica::Output<P>>,
     /// Replies to sessions other than the one that was being served.
     pub(crate) strays: VecDeque<Reply<P>>,
 }

@@ -8,7 +8,7 @@ use crate::of::NodeOf;
 use crate::sessions::{OpenRequest, Session};
 use tidemark_contract::session::Ask;
 use tidemark_contract::{AskId, Protocol, SessionCx, Ticket};
-use tidemark_core::{Failure, Op, Outcome, ServerId};
+use tidemark_core::{Failure, Op, Outcome, ServerId, take_each};
 use tidemark_replica::Output as HostOutput;
 
 /// What a server replies to a request, and which server.
@@ -155,7 +155,7 @@ impl<P: Protocol> NodeOf<P> {
                 return None;
             }
             let mut asks = std::mem::take(&mut session.effects.asks);
-            asks.drain(..).for_each(|ask| self.ask(session, ask));
+            take_each(&mut asks, |ask| self.ask(session, ask));
             session.effects.asks = asks;
             self.collect(Some(session));
         }
@@ -179,7 +179,7 @@ impl<P: Protocol> NodeOf<P> {
         {
             session.waiting.push(OpenRequest { ask: id, node: Some(self.core.me), several });
             self.core.counters.follower_reads += 1;
-            return self.at_hand.push((ticket, to, reply));
+            return self.at_hand.push(HostOutput::Reply { ticket, from: to, reply: Ok(reply), cause: 0 });
         }
         let takes = |node: &_| match *node == self.core.me {
             true => self.hold.takes_requests(),
@@ -230,7 +230,16 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn collect(&mut self, mut session: Option<&mut Session<P>>) {
         let Self { core, hold, at_hand, strays, .. } = self;
         let me = core.me.0;
-        let mut bring = |(ticket, from, reply): Reply<P>, cause| {
+        let replies = match hold.host_mut() {
+            Some(host) if at_hand.is_empty() => host.replies(),
+            Some(host) => {
+                at_hand.append(host.replies());
+                at_hand
+            }
+            None => at_hand,
+        };
+        take_each(replies, |output| {
+            let HostOutput::Reply { ticket, from, reply, cause } = output else { return };
             let way = if ticket.node == me { Way::Within } else { Way::Out };
             let content = reply.as_ref().ok().map(|reply| reply as &dyn Content);
             core.sees(way, NodeId(ticket.node), cause, What::Reply { ticket, content });
@@ -240,18 +249,7 @@ impl<P: Protocol> NodeOf<P> {
                 }
                 _ => strays.push_back((ticket, from, reply)),
             }
-        };
-        for (ticket, from, reply) in at_hand.drain(..) {
-            bring((ticket, from, Ok(reply)), 0);
-        }
-        let Some(host) = hold.host_mut() else { return };
-        for output in host.take_replies() {
-            match output {
-                HostOutput::Reply { ticket, from, reply, cause } => bring((ticket, from, Ok(reply)), cause),
-                HostOutput::Refused { ticket, from, failure } => bring((ticket, from, Err(failure)), 0),
-                HostOutput::Send { .. } | HostOutput::Ordered { .. } => {}
-            }
-        }
+        });
     }
 
     /// Brings replies to the sessions that wait for them, and to other nodes.

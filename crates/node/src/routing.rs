@@ -163,7 +163,7 @@ impl<P: Protocol> NodeOf<P> {
         let (from, to, message, cause) = match output {
             HostOutput::Send { from, to, message, cause } => (from, to, message, cause),
             HostOutput::Ordered { number, answer, .. } => return self.core.order_answered(number, answer),
-            HostOutput::Reply { .. } | HostOutput::Refused { .. } => return,
+            HostOutput::Reply { .. } => return,
         };
         if self.core.cuts.is_cut(from, to) {
             return;

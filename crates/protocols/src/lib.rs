@@ -59,7 +59,13 @@ pub fn resolve(name: &str) -> &str {
 #[macro_export]
 macro_rules! with_protocol {
     ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
-        $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
+        $crate::with_protocol!($name, $P => $body, default {
+            type $P = $crate::Tidemark;
+            $body
+        }, otherwise $otherwise)
+    };
+    ($name:expr, $P:ident => $body:expr, default $default:expr, otherwise $otherwise:expr) => {
+        $crate::with_protocol!(@each $name, $P => $body, default $default, otherwise $otherwise;
             $crate::Eventual,
             $crate::GentleRain,
             $crate::CausalSpartanX,
@@ -77,12 +83,13 @@ macro_rules! with_protocol {
             $crate::Cure,
             $crate::Wren,
             $crate::Hybrid,
-            $crate::Accf,
-            $crate::Tidemark)
+            $crate::Accf)
     };
-    (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
+    (@each $name:expr, $P:ident => $body:expr, default $default:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
-        $(if name == <$protocol as $crate::Protocol>::INFO.name {
+        if name == $crate::CAUSAL {
+            $default
+        } else $(if name == <$protocol as $crate::Protocol>::INFO.name {
             type $P = $protocol;
             $body
         } else)* {

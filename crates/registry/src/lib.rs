@@ -9,7 +9,12 @@ use tidemark_protocols::{Protocol, with_protocol};
 
 /// The nodes of the protocol called `name`; none if servers run no protocol of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Factory> {
-    with_protocol!(name, P => Some(tidemark_node::factory_of::<P>()), otherwise None)
+    with_protocol!(
+        name,
+        P => Some(tidemark_node::factory_of::<P>()),
+        default Some(tidemark_default::factory()),
+        otherwise None
+    )
 }
 
 /// The nodes of `P`, which servers run: compiled here, where [`tidemark_node::factory_of`] compiles them anew.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::cx::{Effect, Moment};
 use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
-use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_core::{Micros, PartitionId, ServerId, take_each};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -146,8 +146,8 @@ impl<P: Protocol> Host<P> {
         if let Some(bytes) = writes
             && let Err(failure) = self.may_write(bytes)
         {
-            let from = self.server(to);
-            return self.replies.push(Output::Refused { ticket, from, failure });
+            let (from, cause) = (self.server(to), 0);
+            return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
         }
         self.event(now, to, |protocol, cx| protocol.on_request(ticket, request, cx));
     }
@@ -188,9 +188,7 @@ impl<P: Protocol> Host<P> {
         let HostConfig { topology, params, .. } = &self.config;
         let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         event(protocol, &mut cx);
-        for effect in effects.drain(..) {
-            self.carry_out(now, me, effect);
-        }
+        take_each(&mut effects, |effect| self.carry_out(now, me, effect));
         self.effects = effects;
     }
 
@@ -223,7 +221,9 @@ impl<P: Protocol> Host<P> {
     fn carry_out(&mut self, now: Now, me: ServerId, effect: Effect<P>) {
         let (from, cause) = (me, self.cause);
         match effect {
-            Effect::Reply(ticket, reply) => self.replies.push(Output::Reply { ticket, from, reply, cause }),
+            Effect::Reply(ticket, reply) => {
+                self.replies.push(Output::Reply { ticket, from, reply: Ok(reply), cause });
+            }
             Effect::Send(to, message) if to.dc == self.config.dc && self.holds(to.partition) => {
                 self.within.push_back((me, to, message));
             }
@@ -280,8 +280,9 @@ impl<P: Protocol> Host<P> {
 
     /// Answers of this turn, before they are durable. REQUIRES: the caller holds back everything that leaves its
     /// process until [`Self::durable`] has reached what the next [`Self::commit`] returns.
-    pub fn take_replies(&mut self) -> std::vec::Drain<'_, Output<P>> {
-        self.replies.drain(..)
+    #[inline]
+    pub fn replies(&mut self) -> &mut Vec<Output<P>> {
+        &mut self.replies
     }
 
     /// Ends the turn: writes its records with one write. REQUIRES, in a group: they are closed as an entry

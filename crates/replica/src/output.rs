@@ -16,19 +16,10 @@ pub enum Output<P: Protocol> {
         ticket: Ticket,
         /// Who answers.
         from: ServerId,
-        /// The answer.
-        reply: P::Reply,
+        /// The answer, or why the server did not take the question: always definite.
+        reply: Result<P::Reply, Failure>,
         /// On whose behalf: see [`crate::Host::on_behalf_of`].
         cause: u64,
-    },
-    /// A question that the server did not take.
-    Refused {
-        /// Where it goes.
-        ticket: Ticket,
-        /// Who refuses.
-        from: ServerId,
-        /// Why: always definite.
-        failure: Failure,
     },
     /// Something that one server says to another.
     Send {

@@ -84,11 +84,13 @@ struct Append<'a>(&'a mut Vec<u8>);
 impl Flavor for Append<'_> {
     type Output = ();
 
+    #[inline]
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
         self.0.push(byte);
         Ok(())
     }
 
+    #[inline]
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
         self.0.extend_from_slice(bytes);
         Ok(())

@@ -192,10 +192,10 @@ impl Group {
         let now = self.time();
         let outputs = self.member(member).take_outputs(now);
         let answers = outputs.into_iter().map(|output| match output {
-            Output::Reply { ticket, reply: Reply::Got(found), .. } => {
+            Output::Reply { ticket, reply: Ok(Reply::Got(found)), .. } => {
                 (ticket.ask.0, found.value.map(|value| String::from_utf8_lossy(&value).into_owned()))
             }
-            Output::Reply { ticket, .. } => (ticket.ask.0, None),
+            Output::Reply { ticket, reply: Ok(_), .. } => (ticket.ask.0, None),
             other => panic!("{other:?}"),
         });
         answers.collect()

@@ -72,7 +72,7 @@ fn tidy(host: &mut Host<Recorder>) {
 /// The asks that were answered.
 fn answered(host: &mut Host<Recorder>) -> Vec<u64> {
     let ask = |output| match output {
-        Output::Reply { ticket, .. } => ticket.ask.0,
+        Output::Reply { ticket, reply: Ok(_), .. } => ticket.ask.0,
         other => panic!("{other:?}"),
     };
     host.take_outputs().into_iter().map(ask).collect()
@@ -160,7 +160,7 @@ fn a_receiver_that_knows_another_log_or_more_of_this_one_is_refused() {
     host.commit().unwrap();
     let outputs = host.take_outputs();
     let refused =
-        |output: &Output<_>| matches!(output, Output::Refused { failure: Failure::Misconfigured(_), .. });
+        |output: &Output<_>| matches!(output, Output::Reply { reply: Err(Failure::Misconfigured(_)), .. });
     assert!(outputs.iter().all(refused) && outputs.len() == 1, "{outputs:?}");
     host.accept_stream(server(1), P0, 8).unwrap();
     let refused = host.accept_stream(server(1), P0, 9);
@@ -224,8 +224,8 @@ fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
         put(&mut host, written + 1);
         host.commit().unwrap();
         match host.take_outputs().pop() {
-            Some(Output::Reply { .. }) => written += 1,
-            Some(Output::Refused { failure, .. }) => break failure,
+            Some(Output::Reply { reply: Ok(_), .. }) => written += 1,
+            Some(Output::Reply { reply: Err(failure), .. }) => break failure,
             other => panic!("{other:?}"),
         }
     };

@@ -41,8 +41,8 @@ impl Next {
         }
         // A single one is not worth it.
         if all.len() > 1 {
-            let sought = all.iter().map(|one| Sought { key: one.key, elements: [one.second, one.last] });
-            let sought: SmallVec<[Sought<'_>; COMMANDS]> = sought.collect();
+            let mut sought = SmallVec::<[Sought<'_>; COMMANDS]>::new();
+            all.iter().for_each(|one| sought.push(Sought { key: one.key, elements: [one.second, one.last] }));
             engine.node.fetch(&sought);
         }
     }

@@ -129,7 +129,7 @@ impl World {
         host.commit().unwrap();
         for output in host.take_outputs() {
             match output {
-                Output::Reply { reply: Answer(outcome, said), .. } => {
+                Output::Reply { reply: Ok(Answer(outcome, said)), .. } => {
                     assert!(!matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
                     past.merge(&said);
                 }
