@@ -1,3 +1,5 @@
+//! Items that are taken out one by one.
+
 /// Gives `each` the items, first to last, and leaves the memory of `items` to whoever fills it again. Where there is one item as
 /// a rule: `Vec::drain` says the same, and is a call with a drop of its own.
 #[inline]

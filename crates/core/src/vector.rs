@@ -139,7 +139,8 @@ impl Vector {
         match (&mut self.0, &other.0) {
             (Entries::Few { len, entries }, Entries::Few { len: theirs_len, entries: theirs }) => {
                 *len = (*len).max(*theirs_len);
-                *entries = std::array::from_fn(|m| entries[m].max(theirs[m]));
+                let higher = |m: usize| entries[m].max(theirs[m]);
+                *entries = [higher(0), higher(1), higher(2), higher(3)];
             }
             _ => self.merge_many(other),
         }
@@ -158,8 +159,8 @@ impl Vector {
     pub fn first(&self, m: usize) -> Self {
         match &self.0 {
             Entries::Few { len, entries } if m <= INLINE => {
-                let first = std::array::from_fn(|at| if at < m { entries[at] } else { Hlc::ZERO });
-                Self(Entries::Few { len: LENS[m].min(*len), entries: first })
+                let kept = |at: usize| if at < m { entries[at] } else { Hlc::ZERO };
+                Self(Entries::Few { len: LENS[m].min(*len), entries: [kept(0), kept(1), kept(2), kept(3)] })
             }
             _ => Self::from_entries(self.entries().iter().take(m).copied()),
         }

@@ -49,7 +49,8 @@ pub fn resolve(name: &str) -> &str {
     if name == "causal" { CAUSAL } else { name }
 }
 
-/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if no server runs one of that name.
+/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if no server runs one of that name. An expression
+/// behind `default` is evaluated instead of `$body` where the name is [`CAUSAL`]'s.
 ///
 /// ```
 /// use tidemark_protocols::{Protocol, with_protocol};

@@ -1,7 +1,7 @@
 //! The node of each protocol, by name.
 //!
 //! A node is a type for each protocol, and compiling one takes longer than all code that drives it. This crate has them
-//! all, and nothing else: whoever needs one asks for it by name, and is compiled in seconds.
+//! all but the default one, and nothing else: whoever needs one asks for it by name, and is compiled in seconds.
 
 use tidemark_node::factory::Factory;
 pub use tidemark_protocols::{CAUSAL, NAMES, resolve, variant};

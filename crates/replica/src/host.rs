@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::cx::{Effect, Moment};
 use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
-use tidemark_core::{Micros, PartitionId, ServerId, take_each};
+use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -188,7 +188,9 @@ impl<P: Protocol> Host<P> {
         let HostConfig { topology, params, .. } = &self.config;
         let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         event(protocol, &mut cx);
-        take_each(&mut effects, |effect| self.carry_out(now, me, effect));
+        for effect in effects.drain(..) {
+            self.carry_out(now, me, effect);
+        }
         self.effects = effects;
     }
 

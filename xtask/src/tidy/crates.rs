@@ -38,7 +38,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-edge", &["core", "crdt"]),
     ("tidemark-edge-client", &["core", "edge", "workload"]),
     ("tidemark-workload", &["core", "contract"]),
-    ("tidemark-registry", &["node", "protocols"]),
+    ("tidemark-default", &["node", "protocols"]),
+    ("tidemark-registry", &["node", "protocols", "default"]),
     ("tidemark-script", &["core"]),
     ("tidemark-steps", &[]),
     (

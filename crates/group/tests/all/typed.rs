@@ -116,7 +116,9 @@ impl Pair {
         let said = self.group.member(leader).take_outputs(now);
         for (dc, said) in [(0, said), (1, self.other.take_outputs())] {
             for output in said {
-                let Output::Reply { reply: Ok(Answer(outcome, past)), .. } = output else { panic!("{output:?}") };
+                let Output::Reply { reply: Ok(Answer(outcome, past)), .. } = output else {
+                    panic!("{output:?}")
+                };
                 assert!(!matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
                 self.pasts[dc].merge(&past);
             }
