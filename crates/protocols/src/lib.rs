@@ -49,8 +49,7 @@ pub fn resolve(name: &str) -> &str {
     if name == "causal" { CAUSAL } else { name }
 }
 
-/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if no server runs one of that name. An expression
-/// behind `default` is evaluated instead of `$body` where the name is [`CAUSAL`]'s.
+/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if no server runs one of that name.
 ///
 /// ```
 /// use tidemark_protocols::{Protocol, with_protocol};
@@ -60,13 +59,7 @@ pub fn resolve(name: &str) -> &str {
 #[macro_export]
 macro_rules! with_protocol {
     ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
-        $crate::with_protocol!($name, $P => $body, default {
-            type $P = $crate::Tidemark;
-            $body
-        }, otherwise $otherwise)
-    };
-    ($name:expr, $P:ident => $body:expr, default $default:expr, otherwise $otherwise:expr) => {
-        $crate::with_protocol!(@each $name, $P => $body, default $default, otherwise $otherwise;
+        $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
             $crate::Eventual,
             $crate::GentleRain,
             $crate::CausalSpartanX,
@@ -84,13 +77,12 @@ macro_rules! with_protocol {
             $crate::Cure,
             $crate::Wren,
             $crate::Hybrid,
-            $crate::Accf)
+            $crate::Accf,
+            $crate::Tidemark)
     };
-    (@each $name:expr, $P:ident => $body:expr, default $default:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
+    (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
-        if name == $crate::CAUSAL {
-            $default
-        } else $(if name == <$protocol as $crate::Protocol>::INFO.name {
+        $(if name == <$protocol as $crate::Protocol>::INFO.name {
             type $P = $protocol;
             $body
         } else)* {

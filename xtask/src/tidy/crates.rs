@@ -38,8 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-edge", &["core", "crdt"]),
     ("tidemark-edge-client", &["core", "edge", "workload"]),
     ("tidemark-workload", &["core", "contract"]),
-    ("tidemark-default", &["node", "protocols"]),
-    ("tidemark-registry", &["node", "protocols", "default"]),
+    ("tidemark-registry", &["node", "protocols"]),
     ("tidemark-script", &["core"]),
     ("tidemark-steps", &[]),
     (
