@@ -146,7 +146,7 @@ impl Vector {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn merge_many(&mut self, other: &Vector) {
         self.grow(other.entries().len());
         for (mine, theirs) in self.entries_mut().iter_mut().zip(other.entries()) {
@@ -357,6 +357,31 @@ mod tests {
             assert!(v(&long[..cut]).le(&v(&long)) && (cut == 9 || !v(&long).le(&v(&long[..cut]))));
         }
         assert_eq!(Vector::zero(7).entries().len(), 7);
+    }
+
+    /// Vectors that need no allocation, and those that do, against what the words say of each entry.
+    #[test]
+    fn each_entry_counts_in_vectors_of_any_two_lengths() {
+        let of = |len: usize, high: usize| {
+            v(&(0..len as u64).map(|m| 10 + m % 3 + u64::from(m == high as u64)).collect::<Vec<_>>())
+        };
+        for (len, other, high) in
+            (0..=6).flat_map(|len| (0..=6).flat_map(move |other| (0..6).map(move |high| (len, other, high))))
+        {
+            let (one, two) = (of(len, high), of(other, 9));
+            let (a, b) = (|m| one[DcId(m)], |m| two[DcId(m)]);
+            assert_eq!(one.le(&two), (0..6).all(|m| a(m) <= b(m)), "{one:?} {two:?}");
+            let mut up = one.clone();
+            up.merge(&two);
+            let mut first = one.first(other);
+            // Entries that were cut off do not come back when it grows.
+            first.merge(&Vector::zero(INLINE));
+            for m in 0..6 {
+                assert_eq!(up[DcId(m)], a(m).max(b(m)), "{one:?} {two:?}");
+                let kept = if (m as usize) < other { a(m) } else { Hlc::ZERO };
+                assert_eq!(first[DcId(m)], kept, "the first {other} of {one:?}");
+            }
+        }
     }
 
     #[test]

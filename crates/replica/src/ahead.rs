@@ -9,7 +9,7 @@ impl<P: Protocol> Host<P> {
     /// These keys and elements will be asked for soon: what their look-ups read is fetched for all of them at once.
     pub fn fetch<'a>(&'a self, all: &[Sought<'a>]) {
         let topology = &self.config.topology;
-        // Loops, because what `collect` goes through is not inlined into one.
+        // Loops: the iterators behind `SmallVec::collect` are not inlined in builds without optimisation at link time.
         let mut starts = SmallVec::<[_; 16]>::new();
         for sought in all {
             let at = self.place_of[topology.partition_of(sought.key).index()];
