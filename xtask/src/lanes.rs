@@ -26,6 +26,7 @@ const PROCESSES: &[&str] = &[
 /// the gate keeps the quickest: one protocol instead of all, one way to sync, the simulator instead of processes that are killed at random.
 const FULL: &[(&str, &str)] = &[
     ("differential/all", ""),
+    ("tidemark/cli", "documents::the_document_of_protocols_shows_all_that_is_measured"),
     ("tidemark/cli", "edge_bench::"),
     ("tidemark/cli", "experiments::a_load_is_calibrated_simulated_and_measured"),
     ("tidemark/cli", "searches::the_document_of_the_simulator_tells_the_first_violations"),
@@ -178,6 +179,12 @@ fn units<'a>(which: Which, programs: &'a [Program]) -> Result<Vec<Unit<'a>>> {
         let (all, ignored) = (list(program, &[])?, list(program, &["--ignored"])?);
         full.retain(|(name, left)| *name != program.name || !all.iter().any(|test| test.starts_with(left)));
         let mut modules = BTreeMap::<&str, Vec<String>>::new();
+        if let Some(test) = ignored.iter().find(|test| !Which::Rates.has(&program.name, test)) {
+            bail!(
+                "{} {test} is ignored, and no command runs it: only modules called `rates` may be",
+                program.name
+            );
+        }
         for test in &all {
             let module = module_of(test);
             if ignored.contains(test) == (which == Which::Rates) && which.has(&program.name, test) {

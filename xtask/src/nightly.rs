@@ -3,7 +3,7 @@
 use crate::artefacts::Artefacts;
 use crate::fetch;
 use crate::lanes::{self, Which};
-use crate::run::{command, output, root, run};
+use crate::run::{command, output, root, run, run_and_hear};
 use crate::steps::Steps;
 use crate::test::environment;
 use anyhow::{Context, Result, bail};
@@ -16,65 +16,82 @@ struct Part {
     name: &'static str,
     /// Its purpose, in a line.
     about: &'static str,
-    run: fn(&Night) -> Result<String>,
+    run: Run,
 }
+
+enum Run {
+    /// Modules of the simulator's campaigns, with all of their seeds.
+    Schedules(&'static [&'static str]),
+    Other(fn(&Night) -> Result<String>),
+}
+
+use Run::{Other, Schedules};
+
+/// The part that searches for what is known to go wrong: other seeds of it show nothing.
+const MUTANTS: &str = "mutants";
 
 /// All parts, in the order in which they run: those that find most in little time come first.
 const PARTS: &[Part] = &[
-    Part { name: "rates", about: "tests of rates and latencies, which depend on the machine", run: rates },
+    Part {
+        name: "rates",
+        about: "tests of rates and latencies, which depend on the machine",
+        run: Other(rates),
+    },
     Part {
         name: "campaigns",
         about: "all seeds of the campaigns of protocols",
-        run: |night| night.schedules("campaigns"),
+        run: Schedules(&["campaigns"]),
     },
     Part {
         name: "layouts",
         about: "all seeds of campaigns over groupings and placements",
-        run: |night| night.schedules("layouts"),
+        run: Schedules(&["layouts", "placement"]),
     },
     Part {
         name: "nodes",
         about: "all seeds of campaigns over nodes and their links",
-        run: |night| night.schedules("nodes"),
+        run: Schedules(&["nodes"]),
     },
-    Part {
-        name: "groups",
-        about: "all seeds of campaigns over Raft groups",
-        run: |night| night.schedules("groups"),
-    },
+    Part { name: "groups", about: "all seeds of campaigns over Raft groups", run: Schedules(&["groups"]) },
     Part {
         name: "typed",
-        about: "all seeds of campaigns over data types",
-        run: |night| night.schedules("typed"),
+        about: "all seeds of campaigns over data types, and over conflicts that are resolved",
+        run: Schedules(&["typed", "resolvers"]),
     },
+    Part { name: "edge", about: "all seeds of campaigns over edge clients", run: Schedules(&["edge"]) },
     Part {
-        name: "edge",
-        about: "all seeds of campaigns over edge clients",
-        run: |night| night.schedules("edge"),
+        name: MUTANTS,
+        about: "a search from the first seed for each mutant's violation, but for the rarest",
+        run: Schedules(&[MUTANTS, "sequential"]),
     },
-    Part {
-        name: "mutants",
-        about: "a search from the first seed for each mutant's violation",
-        run: |night| night.schedules("mutants"),
-    },
-    Part { name: "fresh", about: "the same campaigns on seeds that no run has played", run: fresh },
+    Part { name: "fresh", about: "the same campaigns on seeds that no run has played", run: Other(fresh) },
     Part {
         name: "experiments",
         about: "simulated experiments of less than five minutes: what moved",
-        run: experiments,
+        run: Other(experiments),
     },
     Part {
         name: "properties",
         about: "models with all their schedules, property tests with ten times as many fresh cases",
-        run: properties,
+        run: Other(properties),
     },
     Part {
         name: "differential",
         about: "a million fresh commands to redis-server and to Tidemark",
-        run: differential,
+        run: Other(differential),
     },
-    Part { name: "faults", about: "faults on real clusters: ten times as many rounds", run: faults },
+    Part { name: "faults", about: "faults on real clusters: ten times as many rounds", run: Other(faults) },
 ];
+
+impl Part {
+    /// The modules of the simulator's campaigns that it runs.
+    fn modules(&self) -> &'static [&'static str] {
+        match self.run {
+            Schedules(modules) => modules,
+            Other(_) => &[],
+        }
+    }
+}
 
 /// Options, and what all parts use.
 struct Night {
@@ -134,9 +151,15 @@ pub(crate) fn nightly(args: &[String]) -> Result<()> {
         if !named.is_empty() && !named.iter().any(|name| name.name == part.name) {
             continue;
         }
-        steps.step(part.name, || (part.run)(&night));
-        ended.insert(part.name.to_string(), steps.last());
-        std::fs::write(root().join(STATE), json!({"code": code, "ended": ended}).to_string())?;
+        steps.step(part.name, || match part.run {
+            Schedules(modules) => night.modules(modules, "all"),
+            Other(run) => run(&night),
+        });
+        // A part that the environment has kept from running has not ended.
+        if !steps.blames_environment() {
+            ended.insert(part.name.to_string(), steps.last());
+            std::fs::write(root().join(STATE), json!({"code": code, "ended": ended}).to_string())?;
+        }
         std::fs::write(root().join(PAGE), steps.page())?;
     }
     steps.finish()
@@ -166,11 +189,7 @@ fn of_the_day() -> u64 {
 }
 
 impl Night {
-    /// Runs one module of the schedules with all of its seeds.
-    fn schedules(&self, module: &str) -> Result<String> {
-        self.modules(&[module], "all")
-    }
-
+    /// Runs modules of the simulator's campaigns.
     fn modules(&self, modules: &[&str], schedules: &str) -> Result<String> {
         let mut environment = environment();
         environment.push(("TIDEMARK_SCHEDULES".to_string(), schedules.to_string()));
@@ -183,7 +202,8 @@ fn rates(night: &Night) -> Result<String> {
 }
 
 fn fresh(night: &Night) -> Result<String> {
-    let modules = ["campaigns", "layouts", "nodes", "groups", "typed", "edge"];
+    let campaigns = PARTS.iter().filter(|part| part.name != MUTANTS);
+    let modules: Vec<&str> = campaigns.flat_map(Part::modules).copied().collect();
     let passed = night.modules(&modules, &night.first.to_string());
     let first = night.first;
     Ok(format!("{}, seeds from {first} on", passed.with_context(|| format!("seeds from {first} on"))?))
@@ -191,8 +211,30 @@ fn fresh(night: &Night) -> Result<String> {
 
 fn experiments(night: &Night) -> Result<String> {
     let mut command = Command::new(night.built.binary("tidemark")?);
-    run(command.args(["experiment", "compare", "--at-most", "5m"]).current_dir(root()))?;
-    Ok(String::new())
+    command.args(["experiment", "compare", "--at-most", "5m"]).current_dir(root());
+    let mut said = String::new();
+    let passed = run_and_hear(&mut command, |line| {
+        println!("{line}");
+        said = said.clone() + line + "\n";
+    });
+    let moved = moved(&said);
+    passed.map(|()| moved.clone()).context(moved)
+}
+
+/// Returns what stays of the words of `experiment compare`: how much has moved, and each statement and figure that has.
+fn moved(said: &str) -> String {
+    let (mut experiment, mut all, mut summary) = ("", String::new(), "");
+    for line in said.lines() {
+        if !line.starts_with(' ') {
+            experiment = line.split(',').next().unwrap_or_default();
+        } else if ["  VERDICT ", "  moved ", "  FAILED "].iter().any(|mark| line.starts_with(mark)) {
+            all += &format!("\n    {experiment}: {}", line.trim());
+        }
+        if line.contains(" experiments measured again: ") {
+            summary = line;
+        }
+    }
+    summary.to_string() + &all
 }
 
 fn properties(night: &Night) -> Result<String> {
@@ -233,7 +275,32 @@ mod tests {
         let names: std::collections::BTreeSet<_> = PARTS.iter().map(|part| part.name).collect();
         assert_eq!(names.len(), PARTS.len());
         assert!(names.iter().all(|name| help().contains(name)));
+        assert!(PARTS.iter().any(|part| part.name == MUTANTS));
         let why = nightly(&["no-such-part".to_string()]).unwrap_err().to_string();
         assert!(why.starts_with("no-such-part: no such part"), "{why}");
+    }
+
+    /// A campaign that no part names is played in full by nobody.
+    #[test]
+    fn every_module_of_campaigns_is_in_a_part() {
+        let main = std::fs::read_to_string(root().join("crates/simulators/tests/all/main.rs")).unwrap();
+        let declared = main.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+        let mut declared: Vec<&str> = declared.filter(|module| *module != "playing").collect();
+        let mut played: Vec<&str> = PARTS.iter().flat_map(Part::modules).copied().collect();
+        declared.sort_unstable();
+        played.sort_unstable();
+        assert_eq!(played, declared);
+    }
+
+    #[test]
+    fn what_moved_is_named() {
+        let said = "one, 3 s: 1 of 2 statements moved\n  same    a: 1\n  moved   b: 1 → 2\n\
+                    two, 4 s: 0 of 1 statements moved\n  VERDICT c: 1 (holds) → 2 (fails)\n  moved   figure c.svg\n\n\
+                    2 experiments measured again: 3 statements, 2 moved, 1 verdicts moved, 1 figures moved\n";
+        assert_eq!(
+            moved(said),
+            "2 experiments measured again: 3 statements, 2 moved, 1 verdicts moved, 1 figures moved\n    \
+             one: moved   b: 1 → 2\n    two: VERDICT c: 1 (holds) → 2 (fails)\n    two: moved   figure c.svg"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,6 +24,16 @@ pub(crate) fn command(program: &str, args: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     let status = command.status().with_context(|| format!("cannot run {shown}"))?;
+    if status.success() { Ok(()) } else { bail!("failed ({status}): {shown}") }
+}
+
+/// Runs a command, and hands on each line of its output.
+pub(crate) fn run_and_hear(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<()> {
+    let shown = shown(command);
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {shown}"))?;
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    lines.map_while(Result::ok).for_each(|line| hear(&line));
+    let status = child.wait()?;
     if status.success() { Ok(()) } else { bail!("failed ({status}): {shown}") }
 }
 

@@ -42,6 +42,11 @@ impl Steps {
         passed
     }
 
+    /// Whether the step that has ended last failed for the environment.
+    pub(crate) fn blames_environment(&self) -> bool {
+        self.done.last().and_then(|done| done.said.as_ref().err()).is_some_and(environment::is_to_blame)
+    }
+
     /// The step that has ended last, for [`ended_before`](Self::ended_before).
     pub(crate) fn last(&self) -> Value {
         let Some(Done { minutes, cpu_minutes, said, .. }) = self.done.last() else { return Value::Null };

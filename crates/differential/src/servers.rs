@@ -5,10 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use tidemark_patience::poll;
 
 /// A running server.
 pub struct Server {
@@ -47,13 +45,8 @@ pub fn redis() -> Result<Server> {
     let child = command.args(["--hz", "500"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let child = child.context("redis-server does not run")?;
     let server = Server { address, child, _folder: folder };
-    let began = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        if began.elapsed() > PATIENCE {
-            bail!("redis-server does not answer at {address}");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let answers = || TcpStream::connect(address).ok();
+    poll(answers).with_context(|| format!("redis-server does not answer at {address}"))?;
     Ok(server)
 }
 
@@ -84,10 +77,7 @@ pub fn tidemark(binary: &Path, partitions: u16) -> Result<Server> {
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE && matches!(self.child.try_wait(), Ok(None)) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let _ = poll(|| self.child.try_wait().transpose());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

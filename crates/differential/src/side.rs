@@ -5,11 +5,8 @@ use anyhow::{Context, Result, bail};
 use bytes::BytesMut;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use tidemark_patience::PATIENCE;
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
-
-/// How long a reply may take: no command of the table blocks.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A reply, as bytes and as a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +190,7 @@ impl Side {
 
 fn connected(address: SocketAddr) -> Result<TcpStream> {
     let stream = TcpStream::connect(address).with_context(|| format!("nothing serves {address}"))?;
+    // No command of the table blocks.
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
     Ok(stream)

@@ -19,22 +19,28 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The pause between two looks: short beside what is waited for, long beside a look.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Polls `look` until it returns something, and returns that; none if there is nothing after [`PATIENCE`].
+pub fn poll<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        // The last look begins after the patience has ended: a test that did not run meanwhile has looked.
+        let last = began.elapsed() >= PATIENCE;
+        let found = look();
+        if found.is_some() || last {
+            return found;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Polls `look` until it returns something, and returns that.
 ///
 /// # Panics
 /// If there is nothing after [`PATIENCE`], with `what` was waited for.
 #[track_caller]
-pub fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        // The last look begins after the patience has ended: a test that did not run meanwhile has looked.
-        let last = began.elapsed() >= PATIENCE;
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(!last, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(PAUSE);
-    }
+pub fn wait_for<T>(what: impl Display, look: impl FnMut() -> Option<T>) -> T {
+    let Some(found) = poll(look) else { panic!("not within {PATIENCE:?}: {what}") };
+    found
 }
 
 /// The subject of a wait, with what the last look found instead.

@@ -8,13 +8,12 @@ mod redis_py;
 
 use crate::foreign::servers::{Kind, Server};
 use crate::foreign::{Family, Outcome, Played, Runner, target};
+use crate::silence::{self, SILENCE};
 use anyhow::{Context, Result};
 use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
 const HELP: &str = "\
 ./x client-tests [SUITE…] [--reference] [--update] [--json] [--details]
@@ -42,9 +41,6 @@ const FAMILY: Family = Family {
     lanes: 2,
     help: HELP,
 };
-
-/// Longer than any suite takes on a machine with other work.
-const LIMIT: Duration = Duration::from_secs(540);
 
 /// How much of what a runner printed is shown if it did not come to its end.
 const LINES_SHOWN: usize = 6;
@@ -99,14 +95,15 @@ impl Runner for Suites {
         } else {
             self.redis_py.as_ref().context("redis-py is installed")?.run(unit, server.port, &results)?
         };
-        let status = finish(&mut run.command, &printed)?;
-        let mut notes = Vec::new();
-        let complete =
-            status.and_then(|status| status.code()).is_some_and(|code| run.complete.contains(&code));
-        if !complete {
-            let how = status.map_or(format!("stopped after {} s", LIMIT.as_secs()), |it| it.to_string());
-            notes.push(format!("the suite did not come to its end ({how})\n{}", last_lines(&printed)));
-        }
+        let how = match silence::run(SILENCE, &mut run.command, &File::create(&printed)?) {
+            Ok(status) if status.code().is_some_and(|code| run.complete.contains(&code)) => None,
+            Ok(status) => Some(status.to_string()),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        let notes = how
+            .map(|how| format!("the suite did not come to its end ({how})\n{}", last_lines(&printed)))
+            .into_iter()
+            .collect();
         // A runner that did not come to its end may have written nothing: then nothing has passed.
         let text = std::fs::read_to_string(&results).unwrap_or_default();
         let outcomes = if text.is_empty() { Vec::new() } else { (run.read)(&text)? };
@@ -115,30 +112,6 @@ impl Runner for Suites {
         }
         Ok(Played { outcomes, notes, seconds: began.elapsed().as_secs_f64() })
     }
-}
-
-/// Runs a command to its end; none if it had to be stopped. All processes that it has started end with it.
-fn finish(command: &mut Command, printed: &Path) -> Result<Option<ExitStatus>> {
-    let file = File::create(printed)?;
-    command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
-    let group = child.id();
-    let kill = move || {
-        Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status()
-    };
-    let (done, ended) = channel::<()>();
-    let watch = std::thread::spawn(move || {
-        let late = ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout);
-        if late {
-            let _ = kill();
-        }
-        late
-    });
-    let status = child.wait()?;
-    drop(done);
-    let late = watch.join().expect("the watch does not panic");
-    let _ = kill();
-    Ok((!late).then_some(status))
 }
 
 fn last_lines(file: &Path) -> String {

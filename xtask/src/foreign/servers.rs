@@ -7,10 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-/// How long a server may take to start, and to stop.
-const PATIENCE: Duration = Duration::from_secs(20);
+use tidemark_patience::poll;
 
 /// Which server the tests run against.
 pub(crate) enum Kind {
@@ -82,13 +79,8 @@ fn redis(folder: PathBuf) -> Result<Server> {
     let child = command.arg(&folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let child = child.context("redis-server is missing; Debian has it in redis-server")?;
     let server = Server { port, child, folder };
-    let began = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if began.elapsed() > PATIENCE {
-            bail!("redis-server does not answer on port {port}");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let answers = || TcpStream::connect(("127.0.0.1", port)).ok();
+    poll(answers).with_context(|| format!("redis-server does not answer on port {port}"))?;
     Ok(server)
 }
 
@@ -102,10 +94,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE && matches!(self.child.try_wait(), Ok(None)) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let _ = poll(|| self.child.try_wait().transpose());
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);

@@ -3,7 +3,7 @@
 use crate::costs::{BESIDE, Cells, SINGLE, TRANSACTIONS};
 use crate::harness::{said, tidemark};
 use crate::searches::violations;
-use crate::sentences::{Document, thousands};
+use crate::sentences::{Document, thousands, updating};
 use crate::table::Table;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -37,21 +37,19 @@ fn the_document_of_protocols_lists_them_and_shows_what_they_cost() {
     let json: Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
     for protocol in json.as_array().unwrap() {
         let name = protocol["name"].as_str().unwrap();
-        assert_eq!(shown.rows(name), 3, "{name} in the measured tables: {WHOLE}");
+        assert!(updating() || shown.rows(name) == 3, "{name} in the measured tables: {WHOLE}");
     }
     results_of_five(&mut document, &MEASURED);
     let differing = shown.only(&FIVE).differing(&MEASURED);
-    assert!(differing.is_empty(), "{WHOLE}:\n{}", differing.join("\n"));
+    assert!(updating() || differing.is_empty(), "{WHOLE}:\n{}", differing.join("\n"));
     document.check();
 }
 
 /// The command that brings the measured tables up to date.
-const WHOLE: &str =
-    "run the tests of documents with UPDATE_DOCS=1 and --include-ignored, and read the difference";
+const WHOLE: &str = "UPDATE_DOCS=1 cargo test -p tidemark --test cli the_document, and read the difference";
 
 /// All measured tables of `docs/protocols.md`, word for word, and every sentence there that repeats a number.
 #[test]
-#[ignore = "measures all protocols, which takes minutes: nightly"]
 fn the_document_of_protocols_shows_all_that_is_measured() {
     let mut document = Document::open("docs/protocols.md");
     let measured = said(&tidemark(&["protocols", "--table"]));
@@ -190,6 +188,22 @@ fn hybrid(document: &mut Document, cells: &Cells) {
         "| transactions that waited, stale keys in them | {}%, {}% | (single reads) | {}, {}% | {}%, {}% |",
         &snapshots,
     );
+}
+
+/// The seeds of mutants that `docs/simulator.md` counts are those that are stored.
+#[test]
+fn the_document_of_the_simulator_counts_the_stored_seeds() {
+    let stored = include_str!("../../../simulators/tests/seeds.txt");
+    let seed = |line: &str| line.split_once("--seeds ")?.1.split_once("..")?.0.parse::<u64>().ok();
+    let seeds: Vec<u64> = stored.lines().filter_map(seed).collect();
+    let late = seeds.iter().filter(|seed| **seed >= 4_000).count();
+    let latest = seeds.iter().max().copied().expect("a seed");
+    let mut document = Document::open("docs/simulator.md");
+    document.says(
+        "a seed for each of all {}; {} of them are later ones, up to {}, which",
+        &[seeds.len().to_string(), late.to_string(), thousands(latest)],
+    );
+    document.check();
 }
 
 /// The section *Cost and freshness* of `docs/tidemark-protocol.md`, and the bytes that other documents repeat.

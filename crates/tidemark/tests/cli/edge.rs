@@ -190,6 +190,7 @@ fn a_killed_process_loses_nothing_that_it_has_said_and_nothing_counts_twice() {
         let mut printed = String::new();
         if n % 3 == 0 {
             out.read_line(&mut printed).unwrap();
+            assert_eq!(printed, "OK\n");
             whole = whole.max(began.elapsed());
         } else {
             // From before it has opened its folder to after its write was delivered, as long as that takes on this machine.

@@ -17,7 +17,7 @@ pub(crate) struct Document {
 }
 
 /// Whether documents are to be brought up to date.
-fn updating() -> bool {
+pub(crate) fn updating() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }
 
