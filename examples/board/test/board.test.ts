@@ -227,7 +227,7 @@ test("devtools: what is pending, how far it is, and the base of each region", as
   assert.ok((await tools.locator("svg .span.base").count()) >= 3);
   await picture(a, "tools");
   await a.click("#theme");
-  await a.waitForTimeout(200);
+  await a.waitForTimeout(200); // time: colours change by and by, and nothing but a picture follows
   await picture(a, "tools-dark");
   await a.setViewportSize({ width: 420, height: 900 });
   await picture(a, "tools-narrow");

@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Clock ticks a second in /proc, on every Linux that we know of.
 const TICKS: f64 = 100.0;
@@ -83,7 +82,7 @@ impl Server {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().context("redis-server does not start; Debian has it in redis-server")?;
         let server = Self { name: name.into(), port, child, dir, replicas: Vec::new() };
-        server.wait_until_it_answers()?;
+        server.wait_until_it_answers();
         Ok(server)
     }
 
@@ -106,7 +105,7 @@ impl Server {
             let child = command.spawn().context("etcd does not start; Debian has it in etcd-server")?;
             all.push(Self { name: name.clone(), port: mine, child, dir, replicas: Vec::new() });
         }
-        all.iter().try_for_each(Self::wait_until_it_answers)?;
+        all.iter().for_each(Self::wait_until_it_answers);
         let replicas = all.split_off(1);
         Ok(all.remove(0).with(replicas))
     }
@@ -154,19 +153,15 @@ impl Server {
         }
         std::thread::spawn(move || lines.for_each(drop));
         let server = Self { name: name.into(), port: setup.port, child, dir, replicas: Vec::new() };
-        server.wait_until_it_answers()?;
+        server.wait_until_it_answers();
         Ok(server)
     }
 
-    fn wait_until_it_answers(&self) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < deadline {
-            if TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], self.port))).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        bail!("{} does not answer on port {}", self.name, self.port)
+    fn wait_until_it_answers(&self) {
+        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
+        tidemark_patience::until(format!("{} answers on port {}", self.name, self.port), || {
+            TcpStream::connect(address).is_ok()
+        });
     }
 
     /// The processes that serve: the child itself, its children, and the replicas.

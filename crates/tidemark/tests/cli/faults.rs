@@ -169,11 +169,11 @@ fn a_slow_node_answers_its_siblings_late() {
     let late = Duration::from_millis(700);
     assert!(lasts("foo") >= late, "what a-2 holds comes late");
     // On a busy machine anything may be late once, but not each time.
-    until("what a-1 holds itself is not late", || lasts("bar") < late);
+    until("what a-1 holds itself is not late", || lasts("bar") < late); // time: one quick look in two minutes is enough
     up.order(&["restart", "a-2"]);
     assert!(lasts("foo") >= late, "a restarted node is told again");
     up.order(&["heal"]);
-    until("nothing is late", || lasts("foo") < late);
+    until("nothing is late", || lasts("foo") < late); // time: one quick look in two minutes is enough
     up.stop();
 }
 

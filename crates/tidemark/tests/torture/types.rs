@@ -189,6 +189,7 @@ fn harm(cluster: &Up, seconds: u64, rounds: &AtomicUsize) {
     };
     for node in [0, 1].into_iter().cycle() {
         kill(node);
+        // time: so long faults go on
         if begun.elapsed() >= Duration::from_secs(seconds) {
             break;
         }
