@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// After this long without a reply a test looks whether the server is only slow: whether it answers somebody else who asks later.
+// time: nothing fails for it
 const REPLY: Duration = Duration::from_secs(6);
 /// A test that has not ended by then never does. redis-server takes 27 s for the longest.
 const TEST: Duration = Duration::from_secs(600);

@@ -47,7 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
-    ("tidemark-differential", &["wire"]),
+    ("tidemark-differential", &["wire", "patience"]),
     (
         "tidemark",
         &[
