@@ -2,7 +2,7 @@
 
 use crate::run::{cargo, command, output, root, run};
 use crate::tidy;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::time::Instant;
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet"];
@@ -43,7 +43,9 @@ fn format(options: &[&str]) -> Result<()> {
     let list = ["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"];
     let files = output(&mut command("git", &list))?;
     let files: Vec<&str> = files.lines().filter(|file| root().join(file).exists()).collect();
-    run(&mut command("rustfmt", &[&["--edition", "2024"], options, &files].concat()))
+    let ended = run(&mut command("rustfmt", &[&["--edition", "2024"], options, &files].concat()));
+    // The error has the names of all files.
+    ended.map_err(|_| anyhow!("rustfmt has found what is shown above: ./x fix"))
 }
 
 /// Formats, applies what clippy suggests, and lowers the ratchet.

@@ -174,7 +174,7 @@ fn list(program: &Program, more: &[&str]) -> Result<BTreeSet<String>> {
 /// The units of a run, the longest first.
 fn units<'a>(which: Which, programs: &'a [Program]) -> Result<Vec<Unit<'a>>> {
     let mut units = Vec::new();
-    let mut full: Vec<_> = FULL.iter().filter(|_| which == Which::Full).collect();
+    let mut full: Vec<_> = FULL.iter().collect();
     for program in programs {
         let (all, ignored) = (list(program, &[])?, list(program, &["--ignored"])?);
         full.retain(|(name, left)| *name != program.name || !all.iter().any(|test| test.starts_with(left)));

@@ -40,20 +40,21 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let verb = args.first().map_or("help", String::as_str);
     let rest = args.get(1..).unwrap_or_default();
-    let done = match (verb, rest) {
+    let words: Vec<&str> = rest.iter().map(String::as_str).collect();
+    let done = match (verb, &words[..]) {
         ("check", []) => check::check(),
         ("fix", []) => check::fix(),
-        ("test", rest) => test::test(rest),
-        ("nightly", rest) => nightly::nightly(rest),
-        ("seeds", rest) => seeds::seeds(rest),
-        ("fetch", rest) => fetch::run(rest),
-        ("raise", rest) => raise::run(rest),
+        ("test", _) => test::test(rest),
+        ("nightly", _) => nightly::nightly(rest),
+        ("seeds", _) => seeds::seeds(rest),
+        ("fetch", _) => fetch::run(rest),
+        ("raise", _) => raise::run(rest),
         ("tidy", []) => tidy::run(),
-        ("redis-tests", rest) => redis_tests::run(rest),
-        ("client-tests", rest) => client_tests::run(rest),
-        ("differential", rest) => differential(rest),
-        ("bench", rest) => bench::run(rest),
-        ("help" | "--help" | "-h", _) => {
+        ("redis-tests", _) => redis_tests::run(rest),
+        ("client-tests", _) => client_tests::run(rest),
+        ("differential", _) => differential(rest),
+        ("bench", _) => bench::run(rest),
+        ("help" | "--help" | "-h", _) | ("check" | "fix" | "tidy", ["--help" | "-h"]) => {
             print!("{HELP}");
             Ok(())
         }

@@ -113,8 +113,13 @@ fn hundreds_of_clients_of_one_node_are_served_and_go_on_when_it_is_killed() {
 
     // On a busy machine a short load may have ended when the node is killed. Who has lost it is waited for at the end of any.
     let mut loads = ["5s", "20s", "150s"].into_iter().map(|duration| failover(&regions, duration));
-    let load = loads.find(|load| load["failover"]["lost"] == 200).expect("the node is killed while all are there");
-    assert_eq!((&load["failover"]["times"]["count"], &load["unacknowledged"]), (&200.into(), &0.into()), "{load}");
+    let load =
+        loads.find(|load| load["failover"]["lost"] == 200).expect("the node is killed while all are there");
+    assert_eq!(
+        (&load["failover"]["times"]["count"], &load["unacknowledged"]),
+        (&200.into(), &0.into()),
+        "{load}"
+    );
 }
 
 /// Clients with an application: what they keep they read at once, what they do not they are sent, and all that they write is taken, and is
