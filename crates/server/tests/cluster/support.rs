@@ -81,6 +81,8 @@ impl Cluster {
             config.admin_listen = Some(admin.local_addr().unwrap());
             config.log_segment_bytes = 4 << 20;
             config.election_timeout_us = 200_000;
+            // Tests of what cannot be answered have less.
+            config.op_deadline_us = PATIENCE.as_micros() as u64;
             adjust(&mut config);
             let edge = config.edge_listen.map(|_| listen());
             config.edge_listen = edge.as_ref().map(|edge| edge.local_addr().unwrap());
