@@ -47,7 +47,7 @@ impl<'a> ForwardedSession<'a> {
                 continue;
             };
             self.worker.client.next_into(&mut request, since(self.worker.times.start, now));
-            if !self.worker.times.spend(request.ops.len(), now) {
+            if !self.worker.times.spend(request.ops.len(), began) {
                 return Ok(());
             }
             self.worker.has_waited(began, now);

@@ -69,10 +69,10 @@ impl Times {
         self.budget.as_ref().is_some_and(|budget| budget.load(Ordering::Relaxed) <= 0)
     }
 
-    /// Takes `operations` that count; whether there were any left.
-    pub(crate) fn spend(&self, operations: usize, now: Instant) -> bool {
+    /// Takes `operations` of a request that began at that moment, if they count; whether there were any left.
+    pub(crate) fn spend(&self, operations: usize, began: Instant) -> bool {
         let Some(budget) = &self.budget else { return true };
-        now < self.begin || budget.fetch_sub(operations as i64, Ordering::Relaxed) > 0
+        began < self.begin || budget.fetch_sub(operations as i64, Ordering::Relaxed) > 0
     }
 }
 
@@ -289,7 +289,7 @@ impl Work {
         }
         while let Some((lane, began)) = self.pacer.take(now) {
             if std::mem::take(&mut self.lanes[lane].again) {
-                if !self.worker.times.spend(1, now) {
+                if !self.worker.times.spend(1, self.lanes[lane].began.unwrap_or(now)) {
                     return true;
                 }
                 self.send(lane, now, now);
@@ -297,7 +297,7 @@ impl Work {
             }
             let request = &mut self.lanes[lane].request;
             self.worker.client.next_into(request, since(self.worker.times.start, now));
-            if !self.worker.times.spend(request.ops.len(), now) {
+            if !self.worker.times.spend(request.ops.len(), began) {
                 return true;
             }
             self.worker.has_waited(began, now);

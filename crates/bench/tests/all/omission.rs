@@ -57,6 +57,22 @@ fn a_closed_loop_sees_a_stall_once_a_connection() {
     assert!(report.waited.is_none());
 }
 
+/// What arrived in the warm-up and is sent later is no operation that counts: on a busy machine a number of operations was used up by
+/// such ones, and nothing was measured.
+#[test]
+fn as_many_operations_are_measured_as_were_asked_for_if_the_warm_up_leaves_a_queue() {
+    let slow = fake(|ask: &Ask| {
+        std::thread::sleep(Duration::from_millis(5));
+        usual(ask)
+    });
+    let mut plan = plan("ycsb-c", &[&slow], Limit::Operations(50));
+    plan.warm_up = Duration::from_millis(200);
+    // Four connections manage 800 at most.
+    plan.pace = Pace::Open { per_second: 2000.0, arrivals: Arrivals::Fixed };
+    let report = play(&plan);
+    assert_eq!(report.summary.operations["get"].count, 50);
+}
+
 #[test]
 fn a_rate_that_cannot_be_kept_is_said() {
     let slow = fake(|ask: &Ask| {

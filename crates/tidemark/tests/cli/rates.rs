@@ -1,6 +1,6 @@
 //! Rates and latencies in real time, as they are on a machine that does nothing else.
 
-use crate::adapt::{alternated, four, reads};
+use crate::adapt::{alternated, four, groups, reads, while_alternating};
 use crate::bench::{far_apart, reads_of_travellers};
 use crate::edge::Regions;
 use crate::edge_bench::{hundreds, social};
@@ -26,6 +26,21 @@ fn clients_wait_less_where_groups_follow_them() {
     alternated(&up, &long);
     let faster = reads(&alternated(&up, &long));
     assert!(faster > 1.5 * waiting, "{faster} reads, and {waiting} in groups that do not follow");
+    up.stop();
+}
+
+/// A group that pays stays, and goes when nobody has used it for a while.
+#[test]
+#[ignore = "what groups save on an idle machine: nightly"]
+fn a_group_is_there_for_as_long_as_it_saves_waiting() {
+    let up = four(&["--adapt", "--adapt-set", "every=500ms"]);
+    while_alternating(&up, || {
+        let first = &groups(&up)["adapts"]["groups"][0];
+        let saves = first["name"] == "auto-1" && first["saves_us"].as_f64() > Some(5_000.0);
+        let saves = saves && up.order(&["groups"]).contains(" a read; predicted: ");
+        saves.then_some(()).ok_or_else(|| first.to_string())
+    });
+    up.wait_for("auto-1 goes: nobody has read at A/0 and B/1 alone for a while");
     up.stop();
 }
 
