@@ -114,7 +114,8 @@ fn who_loses_its_disk_is_taken_in_again_with_a_copy_of_everything() {
 
 #[test]
 fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
-    let mut cluster = two_regions("nukv");
+    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
+    let mut cluster = Cluster::start("nukv", &shape, |config| config.op_deadline_us = 5_000_000);
     let lead = leader(&cluster, &[0, 1, 2]);
     let (follower, other) = ((lead + 1) % 3, (lead + 2) % 3);
     let mut client = cluster.client(follower);

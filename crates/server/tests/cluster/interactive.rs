@@ -1,6 +1,6 @@
 //! TIDE.BEGIN, TIDE.COMMIT and TIDE.ROLLBACK: what a transaction sees, what others see of it, and what ends it.
 
-use crate::support::{Client, Cluster, eventually};
+use crate::support::{Client, Cluster, eventually, patient};
 use crate::transactions::{ask, shown};
 
 /// Two partitions at two nodes, which have met; and two clients.
@@ -130,7 +130,7 @@ fn a_checked_commit_writes_nothing_if_what_it_has_read_was_changed() {
 #[test]
 fn no_increment_of_checked_transactions_is_lost() {
     const EACH: usize = 50;
-    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], |_| ());
+    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], patient);
     let mut client = cluster.client(0);
     eventually("the partitions have met", || ask(&mut client, "MSET a 0 b 0") == "OK");
     std::thread::scope(|scope| {

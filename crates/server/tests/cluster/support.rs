@@ -21,6 +21,12 @@ fn listen() -> TcpListener {
     ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()).expect("there are more")
 }
 
+/// Has reads and transactions wait as long as tests do, however busy the machine is.
+pub(crate) fn patient(config: &mut NodeConfig) {
+    Arc::make_mut(&mut config.cluster).params =
+        serde_json::json!({ "wait_limit_us": PATIENCE.as_micros() as u64 });
+}
+
 /// A node that runs on a thread of this process.
 struct Running {
     stop: Arc<tokio::sync::Notify>,
