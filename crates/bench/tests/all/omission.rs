@@ -22,6 +22,14 @@ fn stalls_once() -> String {
     })
 }
 
+/// A server that takes its time for each request of a connection.
+fn slow(each: Duration) -> String {
+    fake(move |ask: &Ask| {
+        std::thread::sleep(each);
+        usual(ask)
+    })
+}
+
 /// Two thousand reads of that server; how long they took, and whether the latencies of one connection overlap.
 pub(crate) fn read(pace: Pace) -> (Report, Latency, bool) {
     let mut plan = plan("ycsb-c", &[&stalls_once()], Limit::Operations(2000));
@@ -61,11 +69,7 @@ fn a_closed_loop_sees_a_stall_once_a_connection() {
 /// such ones, and nothing was measured.
 #[test]
 fn as_many_operations_are_measured_as_were_asked_for_if_the_warm_up_leaves_a_queue() {
-    let slow = fake(|ask: &Ask| {
-        std::thread::sleep(Duration::from_millis(5));
-        usual(ask)
-    });
-    let mut plan = plan("ycsb-c", &[&slow], Limit::Operations(50));
+    let mut plan = plan("ycsb-c", &[&slow(Duration::from_millis(5))], Limit::Operations(50));
     plan.warm_up = Duration::from_millis(200);
     // Four connections manage 800 at most.
     plan.pace = Pace::Open { per_second: 2000.0, arrivals: Arrivals::Fixed };
@@ -75,10 +79,7 @@ fn as_many_operations_are_measured_as_were_asked_for_if_the_warm_up_leaves_a_que
 
 #[test]
 fn a_rate_that_cannot_be_kept_is_said() {
-    let slow = fake(|ask: &Ask| {
-        std::thread::sleep(Duration::from_millis(20));
-        usual(ask)
-    });
+    let slow = slow(Duration::from_millis(20));
     let mut plan = plan("ycsb-c", &[&slow], Limit::Time(Duration::from_secs(1)));
     plan.pace = Pace::Open { per_second: 2000.0, arrivals: Arrivals::Fixed };
     let report = play(&plan);
