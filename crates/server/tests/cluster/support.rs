@@ -86,7 +86,6 @@ impl Cluster {
             config.peer_listen = Some(peer.local_addr().unwrap());
             config.admin_listen = Some(admin.local_addr().unwrap());
             config.log_segment_bytes = 4 << 20;
-            config.election_timeout_us = 200_000;
             // Tests of what cannot be answered have less.
             config.op_deadline_us = PATIENCE.as_micros() as u64;
             adjust(&mut config);
