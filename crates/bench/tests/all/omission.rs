@@ -65,7 +65,7 @@ fn a_closed_loop_sees_a_stall_once_a_connection() {
     assert!(report.waited.is_none());
 }
 
-/// What arrived in the warm-up and is sent later is no operation that counts: on a busy machine a number of operations was used up by
+/// Requests that arrived in the warm-up and are sent later do not count: on a busy machine a number of operations was used up by
 /// such ones, and nothing was measured.
 #[test]
 fn as_many_operations_are_measured_as_were_asked_for_if_the_warm_up_leaves_a_queue() {

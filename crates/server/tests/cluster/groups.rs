@@ -2,6 +2,7 @@
 
 use crate::support::{Client, Cluster, eventually, text};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tidemark_server::NodeConfig;
 use tidemark_wire::resp::Reply;
 
 /// The node among `nodes` that leads its group, once one does.
@@ -16,8 +17,13 @@ fn leader(cluster: &Cluster, nodes: &[usize]) -> usize {
 
 /// A region of one partition and three nodes, and another.
 fn two_regions(protocol: &str) -> Cluster {
+    two_regions_with(protocol, |_| ())
+}
+
+/// The same, of nodes that are configured otherwise.
+fn two_regions_with(protocol: &str, adjust: impl Fn(&mut NodeConfig)) -> Cluster {
     let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
-    Cluster::start(protocol, &shape, |_| ())
+    Cluster::start(protocol, &shape, adjust)
 }
 
 /// Says something until it is heard: a write may be under way when its leader dies.
@@ -114,8 +120,7 @@ fn who_loses_its_disk_is_taken_in_again_with_a_copy_of_everything() {
 
 #[test]
 fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
-    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
-    let mut cluster = Cluster::start("nukv", &shape, |config| config.op_deadline_us = 5_000_000);
+    let mut cluster = two_regions_with("nukv", |config| config.op_deadline_us = 5_000_000);
     let lead = leader(&cluster, &[0, 1, 2]);
     let (follower, other) = ((lead + 1) % 3, (lead + 2) % 3);
     let mut client = cluster.client(follower);
@@ -135,8 +140,7 @@ fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
 /// A leader that is stopped hands over. Nobody's request fails: what a leader takes with it unanswered is indefinite.
 #[test]
 fn who_is_stopped_hands_over_and_nothing_fails() {
-    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
-    let mut cluster = Cluster::start("causal", &shape, |config| config.election_timeout_us = 3_000_000);
+    let mut cluster = two_regions_with("causal", |config| config.election_timeout_us = 3_000_000);
     let lead = leader(&cluster, &[0, 1, 2]);
     let mut far = cluster.client(3 + leader(&cluster, &[3, 4, 5]) % 3);
     let mut clients: Vec<Client> =
@@ -214,8 +218,7 @@ fn who_loses_its_disk_twice_is_taken_in_again_whatever_its_names_are() {
 /// The followers have gone, so that the order cannot be committed, and the leader notices it when its lease is over.
 #[test]
 fn an_order_that_is_open_when_leadership_is_lost_says_so() {
-    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
-    let mut cluster = Cluster::start("gentlerain", &shape, |config| config.election_timeout_us = 700_000);
+    let mut cluster = two_regions_with("gentlerain", |config| config.election_timeout_us = 700_000);
     let lead = leader(&cluster, &[0, 1, 2]);
     let followers = [1, 2].map(|step| cluster.stopping((lead + step) % 3));
     followers.into_iter().for_each(|follower| follower.join().expect("no panic").expect("a clean end"));

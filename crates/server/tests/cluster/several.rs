@@ -171,7 +171,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// How often is read beside writes once something was found, and at most.
+/// The number of reads beside writes once something was found, and the most in all.
 const READS: usize = 400;
 const READS_MAX: usize = 100 * READS;
 

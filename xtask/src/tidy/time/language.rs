@@ -1,4 +1,4 @@
-//! How Rust and TypeScript spell time: clocks, durations and waits.
+//! The spelling of time in Rust and TypeScript: clocks, durations and waits.
 
 use super::names::Names;
 use super::text::{comparisons, words};
@@ -6,7 +6,7 @@ use super::text::{comparisons, words};
 /// The least time that a test may wait for something, in seconds.
 pub(super) const PATIENCE_S: f64 = 120.0;
 
-/// How a language spells time.
+/// The spelling of time in a language.
 pub(super) struct Language {
     /// Readings of a clock.
     pub(super) clocks: &'static [&'static str],
@@ -59,7 +59,7 @@ const WAITERS: [&str; 8] = [
     "timeout_while(",
 ];
 
-/// What follows it is how long to wait, in TypeScript.
+/// Words before the length of a wait, in TypeScript.
 const TIMEOUTS: [&str; 4] = ["timeout: ", "waitForTimeout(", "DefaultTimeout(", "AbortSignal.timeout("];
 
 /// Calls that pause, in TypeScript.

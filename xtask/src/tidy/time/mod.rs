@@ -79,7 +79,7 @@ fn script(path: &str, text: &str) -> Vec<Finding> {
     read(&SCRIPT, path, &text.lines().collect::<Vec<_>>(), 0)
 }
 
-/// What is to be found in these lines from one on.
+/// Returns the findings in these lines from one on.
 fn read(language: &Language, path: &str, lines: &[&str], begin: usize) -> Vec<Finding> {
     let (mut findings, mut names) = (Vec::new(), Names::default());
     let waiter = language.waiter;

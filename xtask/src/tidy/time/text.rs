@@ -55,7 +55,7 @@ pub(super) fn statements(lines: &[&str], from: usize) -> Vec<Statement> {
     found
 }
 
-/// What a statement compares: each time what has to be less, and what it has to be less than.
+/// Returns the comparisons of a statement: each time what has to be less, and what it has to be less than.
 pub(super) fn comparisons(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for sign in [" < ", " <= ", " > ", " >= ", ".contains(&"] {
