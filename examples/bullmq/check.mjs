@@ -76,8 +76,9 @@ async function order() {
 async function later() {
   const [timers, events] = await queue('timers');
   worker('timers', async (job) => Date.now() - job.timestamp);
+  const distant = await timers.add('wait', {}, { delay: 3_600_000 });
+  assert.equal(await distant.getState(), 'delayed');
   const job = await timers.add('wait', {}, { delay: 800 });
-  assert.equal(await job.getState(), 'delayed');
   assert.ok((await job.waitUntilFinished(events, PATIENCE)) >= 800);
 }
 

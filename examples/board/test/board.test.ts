@@ -273,7 +273,7 @@ test("a window keeps what it was not able to send over a reload, and goes to ano
 test("a comment is not shown before its card, also where the card comes late", async (t) => {
   const [a, b, c] = await windows(t, "cause", 3);
   // Cards are late at c, comments on them are not: whoever shows what has come shows comments on nothing.
-  await cluster.tidemark("slow", "a", "c", "--by", "1500ms");
+  await cluster.order("slow", "a", "c", "--by", "1500ms");
   await b.evaluate(() => {
     const said = new Set<string>();
     setInterval(() => {

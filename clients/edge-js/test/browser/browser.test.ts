@@ -257,9 +257,9 @@ test("clocks that are wrong, and change: later writes win, whatever a clock says
     await tab.settle();
   }
   // A server's clock is set, too.
-  await cluster.tidemark("skew", "a", "--by", "2s");
+  await cluster.order("skew", "a", "--by", "2s");
   for (let n = 0; n < 20; n++) await tab.step();
-  await cluster.tidemark("heal");
+  await cluster.order("heal");
   for (let n = 0; n < 20; n++) await tab.step();
   await stop();
   await tab.settle();

@@ -151,7 +151,7 @@ test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 600) * 1000 }
       case 0:
       case 1: {
         seen.cuts++;
-        await cluster.tidemark("cut", "abc"[m], "abc"[(m + 1) % 3]);
+        await cluster.order("cut", "abc"[m], "abc"[(m + 1) % 3]);
         break;
       }
       case 2:

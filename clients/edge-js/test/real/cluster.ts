@@ -73,19 +73,26 @@ export class Cluster {
     return stdout;
   }
 
+  /** Gives an order that is carried out once however often it is given: a node may be too busy to hear it. */
+  async order(...args: string[]): Promise<void> {
+    let refused = "";
+    await until(() => this.tidemark(...args).then(() => true, (error: Error) => ((refused = error.message), false)), args.join(" "), () => refused);
+  }
+
   /** Cuts a region off from all others. */
   async isolate(m: number): Promise<void> {
-    for (let other = 0; other < this.regions; other++) if (other !== m) await this.tidemark("cut", "abc"[m], "abc"[other]);
+    for (let other = 0; other < this.regions; other++) if (other !== m) await this.order("cut", "abc"[m], "abc"[other]);
   }
 
   async heal(): Promise<void> {
-    await this.tidemark("heal");
+    await this.order("heal");
   }
 
   /** SIGKILL, from outside. */
   async kill(m: number): Promise<void> {
-    const { nodes } = JSON.parse(await this.tidemark("status", "--json")) as { nodes: Node[] };
-    process.kill(nodes[m].pid!, "SIGKILL");
+    const pid = async () => (JSON.parse(await this.tidemark("status", "--json")) as { nodes: Node[] }).nodes[m].pid;
+    process.kill((await pid())!, "SIGKILL");
+    await until(async () => (await pid()) === null, "its end is noticed");
   }
 
   /** The disk of a region that was killed is gone, too. */

@@ -128,13 +128,13 @@ test("many writes of Redis: each base is whole, and of one moment", async (t) =>
 });
 
 test("a client without news stays live", async (t) => {
-  const db = await client(t, shared.urls);
+  const db = await client(t, shared.urls.slice(0, 1));
   const likes = db.counter(fresh("c"));
   await db.load([likes]);
   await live(db);
   // Without ticks its base would stand still, and it would take the region for lost.
   const bases = new Set<string>();
-  await until(() => bases.add(db.base.join()).size > 20, "its base goes on", () => `${bases.size} bases`);
+  await until(() => bases.add(db.base.join()).size > 3, "its base goes on", () => `${bases.size} bases`);
   assert.equal(db.status.region, "a");
 });
 
@@ -342,7 +342,9 @@ test("a copy of the store is used, too: it takes a new identity, and nothing cou
 test("K during a cut: the base of three regions stands still, that of two goes on", async (t) => {
   const cluster = await Cluster.start();
   t.after(() => cluster.stop());
-  const [two, three, alone] = [await client(t, cluster.urls, { k: 2 }), await client(t, cluster.urls, { k: 3 }), await client(t, from(cluster.urls, 2), { k: 2 })];
+  // Who has one endpoint stays, however long its region is isolated.
+  const [first, , last] = cluster.urls;
+  const [two, three, alone] = [await client(t, cluster.urls, { k: 2 }), await client(t, [first], { k: 3 }), await client(t, [last], { k: 2 })];
   const all = [two, three, alone];
   const [likes, word] = [two.counter("c:likes"), two.register("r:word")];
   await Promise.all(all.map((db) => db.load([likes, word])));
@@ -380,7 +382,7 @@ test("K during a cut: the base of three regions stands still, that of two goes o
 test("setK of a running client", async (t) => {
   const cluster = await Cluster.start();
   t.after(() => cluster.stop());
-  const db = await client(t, cluster.urls, { k: 3 });
+  const db = await client(t, cluster.urls.slice(0, 1), { k: 3 });
   const word = db.register("r:word");
   await db.load([word]);
   await cluster.isolate(0);

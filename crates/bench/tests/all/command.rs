@@ -12,7 +12,7 @@ struct Cli {
 
 /// Runs the command; without regions of its own there is no cluster either.
 fn bench(args: &str) -> Result<Output, String> {
-    let all = ["bench", "--quiet"].into_iter().chain(args.split_whitespace());
+    let all = ["bench", "--quiet", "--timeout", "120s"].into_iter().chain(args.split_whitespace());
     let cli = Cli::try_parse_from(all).map_err(|error| error.to_string())?;
     cli.bench.run(|| anyhow::bail!("no cluster runs")).map_err(|error| format!("{error:#}"))
 }

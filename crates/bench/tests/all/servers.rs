@@ -145,6 +145,7 @@ pub(crate) fn plan(workload: &str, addresses: &[&str], limit: Limit) -> Plan {
     workload.set("keys", "1000").unwrap();
     let mut plan = Plan::new(regions.collect(), workload);
     (plan.connections, plan.threads, plan.warm_up, plan.limit) = (4, 2, Duration::ZERO, limit);
+    plan.timeout = PATIENCE;
     plan
 }
 

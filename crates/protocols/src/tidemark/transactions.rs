@@ -15,7 +15,8 @@
 //! - D8 Keys of one partition that the same data centres hold are written by one version: that is no transaction.
 //! - D9 What is written to a key of a data type is evaluated when it is prepared, and the transaction depends on what was seen. Until
 //!   it is applied, this server tells no floor above that view.
-//! - D10 If L is more than a second behind, a sibling is down or slow: a new transaction is refused at once.
+//! - D10 If L is far behind, a sibling is down or slow: a new transaction is refused at once. Far is half of what waits for anything may
+//!   take ([`Params::wait_limit_us`](super::Params::wait_limit_us)), and at least a second.
 
 use super::commands::Places;
 use super::edge::{Added, Snap};
@@ -57,8 +58,8 @@ pub enum Message {
     Told(Vector),
 }
 
-/// How far L may be behind.
-const LAG_MAX_US: Micros = 1_000_000;
+/// So far behind L may always be (D10).
+const LAG_US: Micros = 1_000_000;
 
 /// A transaction whose client waits for its answer (T10).
 pub(super) struct Unanswered {
@@ -149,7 +150,7 @@ impl Tidemark {
     /// Whether transactions would wait for long (D10).
     pub(super) fn lags(&self, cx: &Cx<'_, Self>) -> bool {
         let known = self.st.stable[self.l].max(self.transactions.began); // siblings start, too
-        cx.now.saturating_sub(known.micros()) > LAG_MAX_US
+        cx.now.saturating_sub(known.micros()) > LAG_US.max(cx.params.wait_limit_us / 2)
     }
 
     /// D8.

@@ -65,8 +65,8 @@ fn a_document_is_a_key_like_others() {
         assert!(keys.len() <= 1, "{keys:?}");
         assert!(client.call(&["MEMORY", "USAGE", key]).integer().expect("a count") > 0);
         assert!(client.text(&["HGET", key, "f"]).starts_with("!WRONGTYPE"));
-        assert_eq!(client.text(&["EXPIRE", key, "1000"]), "1");
-        assert_eq!(client.text(&["TTL", key]), "1000");
+        assert_eq!(client.text(&["EXPIREAT", key, "32503680000"]), "1");
+        assert_eq!(client.text(&["EXPIRETIME", key]), "32503680000");
     }
     assert!(client.text(&["TIDE.DOC", "PUT", "text", "a"]).starts_with("!WRONGTYPE"));
     let payload = client.call(&["DUMP", "doc"]);

@@ -98,7 +98,7 @@ fn content_that_expired_during_a_cut_is_purged_after_the_grace() {
     fill(&mut a, 2_000, "100");
     a.text(&["HSET", "hash", "f", "v"]);
     a.text(&["PEXPIRE", "hash", "100"]);
-    a.ok(&["SET", "later", "v", "PX", "100000"]);
+    a.ok(&["SET", "later", "v", "PX", "600000"]);
     eventually("what has expired is gone, all but its keys", || with_deadlines(&cluster, 0) == 1);
     assert!(held(&cluster, 0)[0] > 2_000, "what is left of keys waits for the other region");
     heal(&cluster);
@@ -121,7 +121,7 @@ fn what_was_added_before_the_deadline_does_not_outlive_it_because_of_a_purge() {
         b.text(&["HGET", "session", "f"]) == "v"
     });
     a.text(&["EXPIRE", "session", "600"]);
-    eventually("the deadline is in the other region", || b.text(&["PTTL", "session"]) != "-1");
+    eventually("the deadline is in the other region", || b.text(&["PTTL", "session"]).len() > 2);
     cut(&cluster);
     assert_eq!(b.text(&["HSET", "session", "g", "w"]), "1");
     (0..2).for_each(|node| put_ahead(&cluster, node));

@@ -1,6 +1,7 @@
 //! TIDE.BEGIN, TIDE.COMMIT and TIDE.ROLLBACK: what a transaction sees, what others see of it, and what ends it.
 
-use crate::support::{Client, Cluster, eventually, patient};
+use crate::blocking::waiting;
+use crate::support::{Client, Cluster, eventually};
 use crate::transactions::{ask, shown};
 
 /// Two partitions at two nodes, which have met; and two clients.
@@ -73,14 +74,11 @@ fn data_types_are_read_in_the_snapshot_and_merge_with_what_others_write() {
 /// A waiter of another connection hears of a commit, and so does who caches a key.
 #[test]
 fn a_commit_wakes_who_waits_for_its_keys() {
-    let (_cluster, mut client, mut other) = started("causal", 1);
+    let (cluster, mut client, mut other) = started("causal", 1);
     all(&mut client, &[("TIDE.BEGIN", "OK"), ("RPUSH queue job", "1")]);
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(move || shown(&other.call(&["BLPOP", "queue", "30"])));
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        all(&mut client, &[("TIDE.COMMIT", "OK")]);
-        assert_eq!(waits.join().unwrap(), "[queue job]");
-    });
+    let mut waits = waiting(&cluster, &mut other, &["BLPOP", "queue", "0"]);
+    all(&mut client, &[("TIDE.COMMIT", "OK")]);
+    assert_eq!(waits.reply().map(|reply| shown(&reply)).as_deref(), Some("[queue job]"));
 }
 
 #[test]
@@ -130,7 +128,7 @@ fn a_checked_commit_writes_nothing_if_what_it_has_read_was_changed() {
 #[test]
 fn no_increment_of_checked_transactions_is_lost() {
     const EACH: usize = 50;
-    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], patient);
+    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], |_| ());
     let mut client = cluster.client(0);
     eventually("the partitions have met", || ask(&mut client, "MSET a 0 b 0") == "OK");
     std::thread::scope(|scope| {

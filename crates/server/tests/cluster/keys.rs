@@ -113,10 +113,11 @@ fn a_value_is_dumped_in_one_cluster_and_restored_in_another() {
         let dump = from.call(&["DUMP", "k"]);
         let payload = dump.bytes().expect("a payload");
         let mut request = Vec::new();
-        encode_request(&mut request, &[b"RESTORE".as_slice(), b"k", b"100000", payload, b"REPLACE"]);
+        let until = b"32503680000000".as_slice();
+        encode_request(&mut request, &[b"RESTORE".as_slice(), b"k", until, payload, b"REPLACE", b"ABSTTL"]);
         to.send(&request);
         assert_eq!(to.reply(), Some(Reply::Simple("OK".into())), "{make}");
         assert_eq!(ask(&mut to, show), ask(&mut from, show));
-        assert_eq!(ask(&mut to, "TTL k"), "100");
+        assert_eq!(ask(&mut to, "EXPIRETIME k"), "32503680000");
     }
 }

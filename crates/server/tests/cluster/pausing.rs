@@ -9,7 +9,7 @@ fn a_pause_of_writes_lets_reads_pass_and_ends_by_order() {
     let (mut admin, mut writer) = (cluster.client(0), cluster.client(0));
     let mut monitor = cluster.client(0);
     monitor.ok(&["MONITOR"]);
-    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    admin.ok(&["CLIENT", "PAUSE", "600000", "WRITE"]);
     writer.send(b"GET k\r\nSET k v\r\nGET k\r\n");
     assert_eq!(text(&writer.reply().unwrap()), "-");
     eventually("the write waits", || admin.text(&["INFO", "clients"]).contains("blocked_clients:1"));
@@ -30,7 +30,7 @@ fn a_pause_of_writes_lets_reads_pass_and_ends_by_order() {
 fn a_pause_of_writes_holds_transactions_that_write() {
     let cluster = Cluster::start("causal", &[(0, &[0])], |_| ());
     let (mut admin, mut other) = (cluster.client(0), cluster.client(0));
-    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    admin.ok(&["CLIENT", "PAUSE", "600000", "WRITE"]);
     other.send(b"MULTI\r\nGET k\r\nPING\r\nEXEC\r\n");
     let replies: Vec<String> = (0..3).map(|_| text(&other.reply().unwrap())).collect();
     assert_eq!(replies, ["OK", "QUEUED", "QUEUED"]);
@@ -69,7 +69,7 @@ fn a_client_that_waits_can_be_killed_and_can_leave() {
     let id = killed.text(&["CLIENT", "ID"]);
     let mut left = cluster.client(0);
     left.call(&["PING"]);
-    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    admin.ok(&["CLIENT", "PAUSE", "600000", "WRITE"]);
     killed.send(b"SET k v\r\n");
     left.send(b"SET k v\r\n");
     eventually("both wait", || admin.text(&["INFO", "clients"]).contains("blocked_clients:2"));
@@ -87,7 +87,7 @@ fn a_pause_of_writes_holds_the_commit_of_an_interactive_transaction() {
     let (mut admin, mut other) = (cluster.client(0), cluster.client(0));
     other.ok(&["TIDE.BEGIN"]);
     other.ok(&["SET", "k", "v"]);
-    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    admin.ok(&["CLIENT", "PAUSE", "600000", "WRITE"]);
     other.send(b"TIDE.COMMIT\r\n");
     eventually("the commit waits", || admin.text(&["INFO", "clients"]).contains("blocked_clients:1"));
     assert_eq!(admin.text(&["GET", "k"]), "-");

@@ -19,9 +19,11 @@ fn scoped(scope: SessionScope) -> impl Fn(&mut NodeConfig) {
 /// The clock of the second node is ahead, so that snapshots that the first one takes lie before what was just written at the
 /// second.
 fn with_early_sibling(scope: SessionScope) -> Cluster {
-    let cluster = Cluster::start("causal", TWO, scoped(scope));
+    let cluster = Cluster::start("causal", TWO, |config| {
+        (config.session_scope, config.max_skew_us) = (scope, 7_200_000_000);
+    });
     cluster.meet(&[&key_of(0), &key_of(1)]);
-    assert!(cluster.admin(1, "/admin/skew", r#"{"ms": 3000}"#).contains("200 OK"));
+    assert!(cluster.admin(1, "/admin/skew", r#"{"ms": 3600000}"#).contains("200 OK"));
     cluster
 }
 

@@ -1,7 +1,7 @@
 //! The default protocol: commands on keys of several partitions, carried out at once.
 
 use crate::several::partitions;
-use crate::support::{Cluster, eventually, patient};
+use crate::support::{Cluster, eventually};
 use crate::transactions::{ask, exec, shown};
 
 /// Commands, each with its answer, on keys that lie apart, and what is there then.
@@ -77,7 +77,7 @@ fn a_transaction_spans_partitions_and_is_watched_over() {
 fn transactions_of_several_clients_on_the_same_keys_are_carried_out_one_after_the_other() {
     const EACH: usize = 100;
     // Partitions of one node do not run side by side.
-    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], patient);
+    let cluster = Cluster::start("causal", &[(0, &[0, 1]), (0, &[2, 3])], |_| ());
     let mut client = cluster.client(0);
     eventually("the partitions have met", || ask(&mut client, "MSET a 0 b 0 c 0") == "OK");
     std::thread::scope(|scope| {

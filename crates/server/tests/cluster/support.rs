@@ -21,10 +21,15 @@ fn listen() -> TcpListener {
     ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()).expect("there are more")
 }
 
-/// Has reads and transactions wait as long as tests do, however busy the machine is.
-pub(crate) fn patient(config: &mut NodeConfig) {
-    Arc::make_mut(&mut config.cluster).params =
-        serde_json::json!({ "wait_limit_us": PATIENCE.as_micros() as u64 });
+/// Has reads and transactions wait as long as tests do, however busy the machine is, unless the test says otherwise.
+fn be_patient(config: &mut NodeConfig) {
+    let cluster = Arc::make_mut(&mut config.cluster);
+    let factory = tidemark_registry::by_name(&cluster.protocol).expect("a protocol");
+    // Some wait a moment only, and then go on in another way.
+    let fails_after = factory.default_params().get("wait_limit_us").and_then(serde_json::Value::as_u64);
+    if fails_after.is_some_and(|limit| limit >= 1_000_000) && cluster.params.get("wait_limit_us").is_none() {
+        cluster.params["wait_limit_us"] = (PATIENCE.as_micros() as u64).into();
+    }
 }
 
 /// A node that runs on a thread of this process.
@@ -89,6 +94,7 @@ impl Cluster {
             // Tests of what cannot be answered have less.
             config.op_deadline_us = PATIENCE.as_micros() as u64;
             adjust(&mut config);
+            be_patient(&mut config);
             let edge = config.edge_listen.map(|_| listen());
             config.edge_listen = edge.as_ref().map(|edge| edge.local_addr().unwrap());
             let mut node = Node { config, running: None, ready: None };
@@ -277,7 +283,17 @@ pub(crate) fn text(reply: &Reply) -> String {
     }
 }
 
+/// The answer to a request, which is asked again while the node is busy with something else.
 fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
+    loop {
+        let answer = http_once(address, method, path, body);
+        if !answer.contains("the node does not answer") {
+            return answer;
+        }
+    }
+}
+
+fn http_once(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();

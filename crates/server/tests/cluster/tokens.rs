@@ -2,6 +2,7 @@
 
 use crate::support::{Cluster, eventually};
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_contract::Token;
 use tidemark_core::{DcId, Hlc, PartitionId, Vector};
@@ -30,7 +31,9 @@ fn a_session_reads_its_writes_in_the_region_it_moves_to() {
 
 #[test]
 fn an_import_behind_a_cut_ends_in_an_error_that_says_so() {
-    let cluster = Cluster::regions("causal", 2, 1);
+    let cluster = Cluster::start("causal", &[(0, &[0]), (1, &[0])], |config| {
+        Arc::make_mut(&mut config.cluster).params = serde_json::json!({ "wait_limit_us": 500_000 });
+    });
     cluster.admin(0, "/admin/cut", r#"{"from": "A", "to": "B"}"#);
     let mut a = cluster.client(0);
     a.ok(&["SET", "k", "v"]);

@@ -1,6 +1,6 @@
 //! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 
-use crate::support::{Client, Cluster, eventually, patient, text};
+use crate::support::{Client, Cluster, eventually, text};
 use tidemark_wire::resp::Reply;
 
 fn one() -> Cluster {
@@ -261,7 +261,7 @@ fn a_watched_key_that_changes_lets_exec_fail() {
 /// Check and set, by clients of two nodes of a region: no increment is lost.
 #[test]
 fn optimistic_updates_of_one_region_are_not_lost() {
-    let cluster = Cluster::start("causal", &[(0, &[0]), (0, &[1])], patient);
+    let cluster = Cluster::start("causal", &[(0, &[0]), (0, &[1])], |_| ());
     cluster.meet(&["counter", "other"]);
     cluster.client(0).ok(&["SET", "counter", "0"]);
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// Watch two well-known anomalies happen, and then not happen.
 ///
-/// Plays the photo album and the profile picture on real clusters of three regions: first under `eventual`, where
+/// Plays the photo album and the profile picture on real clusters of two regions: first under `eventual`, where
 /// an effect is seen without its cause, then under `causal`, where it is not. The link of one partition between two
 /// regions is cut, so that the cause is delayed and its effect is not; the reads are printed as a timeline.
 ///

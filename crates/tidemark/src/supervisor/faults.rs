@@ -5,9 +5,11 @@ use super::Supervisor;
 use super::api::{Action, Fault, NodeFault};
 use crate::commands::status::in_words;
 use crate::http;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::{Value, json};
+use std::iter::once;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidemark_server::config::Node;
 
@@ -158,18 +160,29 @@ impl Supervisor {
         orders.into_iter().map(|(what, body)| format!("{what} {body}")).collect()
     }
 
-    /// Tells the nodes that run what has changed.
+    /// Tells the nodes that run what has changed; or everything, if some of them has not answered before.
     async fn tell(&self, before: &Faults, after: &Faults) -> anyhow::Result<()> {
+        let anew = self.unsure.swap(true, Ordering::Relaxed);
+        let mut result = Ok(());
         for (index, node) in self.cluster.nodes.iter().enumerate() {
             if self.locked()[index].child.is_none() {
                 continue;
             }
-            for (what, body) in after.since(before, &node.name) {
-                let told = self.ask(node, &format!("admin/{what}"), Some(body)).await;
-                told.with_context(|| format!("{} could not be told", node.name))?;
+            let orders = match anew {
+                true => {
+                    once(("heal", json!({}))).chain(after.since(&Faults::default(), &node.name)).collect()
+                }
+                false => after.since(before, &node.name),
+            };
+            for (what, body) in orders {
+                if let Err(error) = self.ask(node, &format!("admin/{what}"), Some(body)).await {
+                    result = Err(error.context(format!("{} could not be told: try again", node.name)));
+                    break;
+                }
             }
         }
-        Ok(())
+        self.unsure.store(result.is_err(), Ordering::Relaxed);
+        result
     }
 
     /// What a node answers over HTTP.

@@ -20,6 +20,7 @@ use anyhow::bail;
 use api::{Action, ClusterStatus, NodeStatus};
 use child::Child;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_adapt::Controller;
@@ -71,6 +72,8 @@ pub(crate) struct Supervisor {
     dir: PathBuf,
     slots: Mutex<Vec<Slot>>,
     faults: Mutex<faults::Faults>,
+    /// Some node has not answered an order: nobody knows which faults it has.
+    unsure: AtomicBool,
     /// Actions are carried out one after the other.
     busy: tokio::sync::Mutex<()>,
     events: mpsc::UnboundedSender<Event>,
@@ -90,6 +93,7 @@ impl Supervisor {
             dir,
             slots,
             faults: Mutex::default(),
+            unsure: AtomicBool::default(),
             busy: Default::default(),
             events,
             controller,

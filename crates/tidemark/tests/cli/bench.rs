@@ -115,7 +115,7 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
 
 #[test]
 fn transactions_are_served_and_a_table_is_printed() {
-    let up = Up::start(&["--regions", "2", "--protocol", "gentlerain"]);
+    let up = Up::start(&["--regions", "2", "--protocol", "gentlerain", "--param", "wait_limit=120s"]);
     let said = up
         .order(&[SHORT, &["--workload", "transactions", "-n", "2000", "--load", "--rate", "4000"]].concat());
     for words in [
@@ -125,7 +125,7 @@ fn transactions_are_served_and_a_table_is_printed() {
         "a: rotx",
         "b: put",
         "waited to be sent",
-        "0 failed",
+        ", 0 failed",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -134,7 +134,7 @@ fn transactions_are_served_and_a_table_is_printed() {
 
 /// Two regions that exchange writes in 300 ms.
 pub(crate) fn far_apart() -> Up {
-    let up = Up::start(&["--regions", "2", "--protocol", "nukv"]);
+    let up = Up::start(&["--regions", "2", "--protocol", "nukv", "--param", "wait_limit=120s"]);
     for way in [["a", "b"], ["b", "a"]] {
         up.order(&["slow", way[0], way[1], "--by", "300ms", "--one-way"]);
     }

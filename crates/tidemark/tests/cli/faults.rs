@@ -3,6 +3,7 @@
 use crate::harness::{Up, eventually, has, said};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidemark_patience::until;
@@ -131,6 +132,26 @@ fn a_restarted_node_has_its_faults_before_it_serves() {
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let orders = ["fault"; 6]; // two links, each cut and slow; late; ahead
     assert_eq!(lines, [&["ready"][..], &orders, &orders, &["ready"]].concat(), "{log}");
+    up.stop();
+}
+
+/// Nodes behind the first that did not answer were not told; and as the supervisor knew of the fault, the same order told nobody.
+#[test]
+fn a_node_that_does_not_answer_keeps_no_order_from_the_others() {
+    let up = Up::start(&["--regions", "2"]);
+    let delay = |node: &str| up.node(node)["detail"]["links"][0]["delay_us"].clone();
+    let pid = up.node("a")["pid"].to_string();
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    let slow = ["slow", "b", "a", "--by", "20s"];
+    signal("-STOP");
+    let refused = up.tidemark(&slow);
+    signal("-CONT");
+    assert!(said(&refused).contains("a could not be told: try again"), "{}", said(&refused));
+    assert!(!refused.status.success());
+    until("the other has been told", || delay("b") == 20_000_000);
+    assert!(up.order(&slow).contains("B → A: 20 s late"));
+    up.order(&["heal"]);
+    until("no link is slow", || delay("a") == 0 && delay("b") == 0);
     up.stop();
 }
 

@@ -160,10 +160,12 @@ impl Up {
         command.output().unwrap()
     }
 
-    /// Runs a command that has to succeed; returns what it said.
+    /// Runs a command that has to succeed; returns what it said. Where a node was too busy to hear of it, it is run again.
     #[track_caller]
     pub(crate) fn order(&self, args: &[&str]) -> String {
-        let output = self.tidemark(args);
+        let busy = |output: &Output| said(output).contains("could not be told: try again");
+        let mut tries = std::iter::repeat_with(|| self.tidemark(args)).take(24);
+        let output = tries.find(|output| !busy(output)).expect("nodes are told within two minutes");
         assert!(output.status.success(), "{args:?}: {}\n{}\n{}", said(&output), self.said(), self.logs());
         said(&output)
     }

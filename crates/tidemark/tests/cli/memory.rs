@@ -159,8 +159,8 @@ fn keys_that_expire_first_are_evicted_first_in_all_regions() {
     let mut told = Client::of(&up, "a");
     told.send("SUBSCRIBE __keyevent@0__:evicted\r\n");
     (0..4).for_each(|_| drop(told.reply()));
-    // About 150 of the 200 keys that expire soon have to go.
-    let limit = a.steadily_used() - 1_500_000;
+    // About 50 of the 200 keys that expire soon have to go. Where memory comes back late, as many go once more, perhaps twice.
+    let limit = a.steadily_used() - 500_000;
     a.ok(&format!("CONFIG SET maxmemory {limit}"));
     eventually(true, || a.info("used_memory") <= limit && a.info("evicted_keys") > 0);
     let left = |client: &mut Client, prefix: &str, keys: usize| {

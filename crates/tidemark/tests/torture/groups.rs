@@ -42,8 +42,13 @@ impl Probe {
         let thread = std::thread::spawn(move || {
             let mut client = Client::connect(node).expect("it runs");
             while !stopping.load(Ordering::Relaxed) {
-                if client.call(&["SET", "probe", "x"]).is_ok_and(|reply| reply.error().is_none()) {
-                    notes.lock().expect("no panic here").push(Instant::now());
+                match client.call(&["SET", "probe", "x"]) {
+                    Ok(reply) if reply.error().is_none() => {
+                        notes.lock().expect("no panic here").push(Instant::now());
+                    }
+                    Ok(_) => {}
+                    // Who leads no more ends its connections.
+                    Err(_) => client = Client::connect(node).expect("it runs"),
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -224,7 +229,7 @@ fn a_copy_that_is_interrupted_is_sent_again() {
         let before = copies(lead);
         let replaced = std::thread::scope(|scope| {
             let replaced = scope.spawn(|| cluster.verb(&["replace", &name]));
-            wait_for("a copy is on its way", || (copies(lead) == before + 1).then_some(()));
+            wait_for("a copy is on its way", || (copies(lead) > before).then_some(()));
             signal("-KILL", &process(&cluster, lost));
             replaced.join()
         });
@@ -235,7 +240,7 @@ fn a_copy_that_is_interrupted_is_sent_again() {
             break before;
         }
     };
-    wait_for("it is sent again", || (copies(lead) == before + 2).then_some(()));
+    wait_for("it is sent again", || (copies(lead) > before + 1).then_some(()));
     signal("-KILL", &process(&cluster, lead));
     // Only two vote as long as the third has nothing.
     cluster.restart(lead);

@@ -391,5 +391,8 @@ fn found(reply: &Reply) -> Found {
 /// Reads keys in one region for the last time, through a connection that waits for nobody.
 pub(crate) fn read_all(address: SocketAddr, keys: &[String]) -> Vec<Found> {
     let mut client = wait_for("a connection", || Client::connect(address).ok());
-    keys.iter().map(|key| found(&client.ask(&["GET", key]))).collect()
+    // Nodes of a region may have to find each other again.
+    let refused = |reply: &Reply| reply.error().is_some_and(|error| error.starts_with(b"UNAVAILABLE"));
+    let mut ask = |key: &String| Some(client.ask(&["GET", key])).filter(|reply| !refused(reply));
+    keys.iter().map(|key| found(&wait_for("an answer", || ask(key)))).collect()
 }

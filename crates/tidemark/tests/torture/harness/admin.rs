@@ -9,8 +9,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_patience::PATIENCE;
 
-/// Sends one HTTP request; the status code and the body, or none if nobody answers.
+/// Sends an HTTP request, again while the node is busy with something else; the status code and the body, or none if nobody answers.
 pub(crate) fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    loop {
+        let answer = http_once(address, method, path, body)?;
+        if !answer.1.contains("the node does not answer") {
+            return Some(answer);
+        }
+    }
+}
+
+fn http_once(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
