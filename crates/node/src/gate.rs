@@ -29,6 +29,11 @@ impl<T> Gate<T> {
             .map(|(_, item)| item)
     }
 
+    /// The items that are held.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|(_, item)| item)
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,8 +1,8 @@
 //! Where requests and messages go: to which node, now or when a leader is known.
 
-use crate::core::Core;
-use crate::core::{Deadline, OpenOrder, Serving};
+use crate::core::{Core, Deadline, OpenOrder, Outgoing, Serving};
 use crate::layout::{GroupId, NodeId};
+use crate::link::frame::{FrameBuffer, FrameError, values};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
 use crate::link::table::Role;
@@ -103,6 +103,12 @@ impl<P: Protocol> NodeOf<P> {
             self.core.serving[group.index()].node = None;
             self.doubt(by);
         }
+        self.unroute(by, request);
+        self.route(group);
+    }
+
+    /// A request that `by` was asked waits for the next leader, if its session still waits for it.
+    fn unroute(&mut self, by: NodeId, request: Unrouted<P>) {
         let session = self.sessions.get(SessionId(request.ticket.session));
         let waits = session.and_then(|session| {
             let asked = |open: &&mut OpenRequest| open.ask == request.ticket.ask && open.node == Some(by);
@@ -111,8 +117,32 @@ impl<P: Protocol> NodeOf<P> {
         if let Some(open) = waits {
             open.node = None;
             self.unrouted.push(request);
-            self.route(group);
         }
+    }
+
+    /// Takes back the requests that have not left for `node`, one of a Raft group: they wait for this node's log, which may take
+    /// longer than a leader takes to go.
+    fn take_back(&mut self, node: NodeId) {
+        if self.core.groups.members(self.core.groups.of_node(node)).len() == 1 {
+            return;
+        }
+        let dc = self.core.dc_of(node);
+        let Core { gate, outgoing, .. } = &mut self.core;
+        let Outgoing { held, free, .. } = &mut outgoing[node.index()];
+        let gated = gate.iter_mut().filter(|(to, _)| *to == node).map(|(_, buffer)| buffer);
+        let mut requests = Vec::new();
+        for buffer in gated.chain([held, free]) {
+            let mut others = FrameBuffer::default();
+            let each = |message| match message {
+                Message::<P>::Ask { ticket, to, writes, request } => {
+                    requests.push(Unrouted { ticket, to: ServerId::new(dc, to), writes, request });
+                }
+                other => others.push(&other),
+            };
+            values(buffer.payload(), each).expect("it was encoded here");
+            *buffer = others;
+        }
+        requests.into_iter().for_each(|request| self.unroute(node, request));
     }
 
     /// `by` may lead all the same: it could not hand over, or was elected meanwhile and had said so before its refusal came. If nobody else
@@ -197,13 +227,9 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// A frame of messages of `node`.
-    pub(crate) fn hear_messages(
-        &mut self,
-        node: NodeId,
-        payload: &[u8],
-    ) -> Result<(), crate::link::frame::FrameError> {
+    pub(crate) fn hear_messages(&mut self, node: NodeId, payload: &[u8]) -> Result<(), FrameError> {
         let takes_requests = self.hold.takes_requests();
-        crate::link::frame::values::<Message<P>>(payload, |message| {
+        values::<Message<P>>(payload, |message| {
             self.core.counters.messages_in += 1;
             self.hear_message(node, takes_requests, message);
         })
@@ -262,7 +288,13 @@ impl<P: Protocol> NodeOf<P> {
 
     /// No message link to or from `node` stands as it did: what was asked on it is lost.
     pub(crate) fn messages_changed(&mut self, node: NodeId) {
+        self.take_back(node);
         self.lose_node(node);
+        let outgoing = &mut self.core.outgoing[node.index()];
+        if outgoing.link.is_none() {
+            (outgoing.held, outgoing.free) = Default::default();
+        }
+        self.route(self.core.groups.of_node(node));
         self.core.wants_commit = true;
     }
 

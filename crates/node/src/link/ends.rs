@@ -35,8 +35,7 @@ impl<P: Protocol> NodeOf<P> {
         let outgoing = &mut self.core.outgoing[node.index()];
         match role {
             Role::MessagesOut => {
-                let heard_on = outgoing.heard_on;
-                *outgoing = crate::core::Outgoing { heard_on, ..Default::default() };
+                outgoing.link = None;
                 self.messages_changed(node);
             }
             Role::MessagesIn => {

@@ -50,6 +50,11 @@ impl FrameBuffer {
         self.0 = postcard::to_extend(value, bytes).expect("what servers exchange can be encoded");
     }
 
+    /// The values that it holds, encoded.
+    pub(crate) fn payload(&self) -> &[u8] {
+        self.0.get(HEADER..).unwrap_or_default()
+    }
+
     /// Appends what another buffer holds, which is empty afterwards.
     pub fn append(&mut self, other: &mut FrameBuffer) {
         if self.is_empty() {

@@ -101,6 +101,24 @@ fn a_member_that_loses_its_disk_again_and_again_comes_back_each_time() {
     }
 }
 
+/// A follower sends requests once what they depend on is in its log. Beside a busy disk that took longer than the leader took to go,
+/// and clients were told that nobody knew what had come of their writes, which nobody had been asked for.
+#[test]
+fn a_write_that_has_not_left_goes_to_the_next_leader() {
+    let (mut cluster, leader) = group();
+    let at = (leader + 1) % 3;
+    let session = cluster.open(at);
+    cluster.set(at, session, "k", "before");
+    let now = cluster.now(at);
+    assert!(cluster.node(at).begin(now, session, set("k", "after")).is_none());
+    cluster.kill(leader);
+    cluster.end_batch(at);
+    cluster.run_for(4_000_000);
+    let outcome = cluster.processes[at].outcomes.remove(&session);
+    assert!(matches!(outcome, Some(Outcome::Written { .. })), "{outcome:?}");
+    assert_eq!(cluster.get(at, session, "k").as_deref(), Some("after"));
+}
+
 #[test]
 fn a_leader_that_is_to_end_hands_over() {
     let (mut cluster, leader) = group();
