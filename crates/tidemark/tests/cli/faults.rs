@@ -149,7 +149,7 @@ fn a_node_that_does_not_answer_keeps_no_order_from_the_others() {
     assert!(said(&refused).contains("a could not be told: try again"), "{}", said(&refused));
     assert!(!refused.status.success());
     until("the other has been told", || delay("b") == 20_000_000);
-    assert!(up.order(&slow).contains("B → A: 20 s late"));
+    assert!(up.order(&slow).contains("B → A: slower by 20000 ms"));
     up.order(&["heal"]);
     until("no link is slow", || delay("a") == 0 && delay("b") == 0);
     up.stop();
