@@ -25,7 +25,7 @@ pub enum Resolver {
     LastWriter,
     /// The larger value, byte by byte; any value against a deletion.
     LargestValue,
-    /// The smaller value, byte by byte; a deletion against any value.
+    /// The smaller value, byte by byte; any value against a deletion.
     SmallestValue,
     /// What the application decides: until it has, the last writer, and what loses can be listed.
     Application,
@@ -44,11 +44,13 @@ impl Judge for Resolver {
         newer.stamp.origin == older.stamp.origin || older.stamp.ts <= newer.meta
     }
 
+    /// A deletion loses against a value that did not see it: it may have been collected where that arrives.
     fn newer_wins(&self, older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
-        match self {
-            Self::LastWriter | Self::Application => true,
-            Self::LargestValue => older.write.value() <= newer.write.value(),
-            Self::SmallestValue => older.write.value() >= newer.write.value(),
+        match (self, older.write.value(), newer.write.value()) {
+            (Self::LargestValue, Some(older), Some(newer)) => older <= newer,
+            (Self::SmallestValue, Some(older), Some(newer)) => older >= newer,
+            (Self::LargestValue | Self::SmallestValue, Some(_), None) => false,
+            _ => true,
         }
     }
 }

@@ -53,6 +53,13 @@ fn resolvers_converge_on_what_the_last_writer_would_not_have_left() {
     }
 }
 
+/// A region had collected a deletion which won elsewhere against a later value that had not seen it.
+#[test]
+fn a_deletion_that_a_region_has_forgotten_loses_in_all() {
+    let (violations, _) = play(&simulation("smallest-value", Options::default()), 20_787_000_021);
+    assert!(violations.is_empty(), "{violations:?}");
+}
+
 /// Until it decides, the last writer wins; with groups, too, whose leaders recover what is in conflict.
 #[test]
 fn an_application_that_does_not_decide_leaves_what_the_last_writer_does() {
