@@ -47,10 +47,9 @@ impl Judge for Resolver {
     /// A deletion loses against a value that did not see it: it may have been collected where that arrives.
     fn newer_wins(&self, older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
         match (self, older.write.value(), newer.write.value()) {
-            (Self::LargestValue, Some(older), Some(newer)) => older <= newer,
-            (Self::SmallestValue, Some(older), Some(newer)) => older >= newer,
-            (Self::LargestValue | Self::SmallestValue, Some(_), None) => false,
-            _ => true,
+            (Self::LastWriter | Self::Application, ..) | (_, None, _) => true,
+            (Self::LargestValue, older, newer) => older <= newer,
+            (Self::SmallestValue, older, newer) => newer.is_some() && older >= newer,
         }
     }
 }
