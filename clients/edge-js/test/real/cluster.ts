@@ -75,8 +75,11 @@ export class Cluster {
 
   /** Gives an order that is carried out once however often it is given: a node may be too busy to hear it. */
   async order(...args: string[]): Promise<void> {
-    let refused = "";
-    await until(() => this.tidemark(...args).then(() => true, (error: Error) => ((refused = error.message), false)), args.join(" "), () => refused);
+    const told = () => this.tidemark(...args).then(() => true, (error: Error) => {
+      if (!error.message.includes("could not be told: try again")) throw error;
+      return false;
+    });
+    await until(told, args.join(" "));
   }
 
   /** Cuts a region off from all others. */

@@ -288,12 +288,12 @@ pub(crate) fn text(reply: &Reply) -> String {
 
 /// The answer to a request, which is asked again while the node is busy with something else.
 fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
-    loop {
-        let answer = http_once(address, method, path, body);
-        if !answer.contains("the node does not answer") {
-            return answer;
-        }
-    }
+    let mut answer = String::new();
+    eventually("the node answers", || {
+        answer = http_once(address, method, path, body);
+        !answer.contains("the node does not answer")
+    });
+    answer
 }
 
 fn http_once(address: SocketAddr, method: &str, path: &str, body: &str) -> String {

@@ -9,7 +9,6 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use std::iter::once;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidemark_server::config::Node;
 
@@ -160,15 +159,14 @@ impl Supervisor {
         orders.into_iter().map(|(what, body)| format!("{what} {body}")).collect()
     }
 
-    /// Tells the nodes that run what has changed; or everything, if some of them has not answered before.
+    /// Tells the nodes that run what has changed; everything to one that has not answered before.
     async fn tell(&self, before: &Faults, after: &Faults) -> anyhow::Result<()> {
-        let anew = self.unsure.swap(true, Ordering::Relaxed);
         let mut result = Ok(());
         for (index, node) in self.cluster.nodes.iter().enumerate() {
             if self.locked()[index].child.is_none() {
                 continue;
             }
-            let orders = match anew {
+            let orders = match std::mem::take(&mut self.locked()[index].unsure) {
                 true => {
                     once(("heal", json!({}))).chain(after.since(&Faults::default(), &node.name)).collect()
                 }
@@ -176,12 +174,12 @@ impl Supervisor {
             };
             for (what, body) in orders {
                 if let Err(error) = self.ask(node, &format!("admin/{what}"), Some(body)).await {
+                    self.locked()[index].unsure = true;
                     result = Err(error.context(format!("{} could not be told: try again", node.name)));
                     break;
                 }
             }
         }
-        self.unsure.store(result.is_err(), Ordering::Relaxed);
         result
     }
 

@@ -20,7 +20,6 @@ use anyhow::bail;
 use api::{Action, ClusterStatus, NodeStatus};
 use child::Child;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_adapt::Controller;
@@ -64,6 +63,8 @@ enum State {
 struct Slot {
     state: State,
     child: Option<Child>,
+    /// It has not answered an order: nobody knows which faults it has.
+    unsure: bool,
 }
 
 /// The children of one cluster.
@@ -72,8 +73,6 @@ pub(crate) struct Supervisor {
     dir: PathBuf,
     slots: Mutex<Vec<Slot>>,
     faults: Mutex<faults::Faults>,
-    /// Some node has not answered an order: nobody knows which faults it has.
-    unsure: AtomicBool,
     /// Actions are carried out one after the other.
     busy: tokio::sync::Mutex<()>,
     events: mpsc::UnboundedSender<Event>,
@@ -85,7 +84,7 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     /// No child runs yet. The cluster file is `cluster.toml` in `dir`.
     pub(crate) fn new(cluster: Cluster, dir: PathBuf, events: mpsc::UnboundedSender<Event>) -> Arc<Self> {
-        let slot = |_: &Node| Slot { state: State::Starting, child: None };
+        let slot = |_: &Node| Slot { state: State::Starting, child: None, unsure: false };
         let slots = Mutex::new(cluster.nodes.iter().map(slot).collect());
         let controller = Mutex::new(cluster.adapt.map(|adapt| Controller::new(adapt.settings)));
         Arc::new(Self {
@@ -93,7 +92,6 @@ impl Supervisor {
             dir,
             slots,
             faults: Mutex::default(),
-            unsure: AtomicBool::default(),
             busy: Default::default(),
             events,
             controller,
@@ -197,7 +195,7 @@ impl Supervisor {
         for index in &nodes {
             let child = Child::spawn(self, *index)?;
             let mut slots = self.locked();
-            slots[*index] = Slot { state: State::Starting, child: Some(child) };
+            slots[*index] = Slot { state: State::Starting, child: Some(child), unsure: false };
         }
         for index in &nodes {
             self.ready(*index).await?;

@@ -11,12 +11,11 @@ use tidemark_patience::PATIENCE;
 
 /// Sends an HTTP request, again while the node is busy with something else; the status code and the body, or none if nobody answers.
 pub(crate) fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
-    loop {
-        let answer = http_once(address, method, path, body)?;
-        if !answer.1.contains("the node does not answer") {
-            return Some(answer);
-        }
-    }
+    let busy = |(_, body): &(u16, String)| body.contains("the node does not answer");
+    wait_for("the node answers", || {
+        let answer = http_once(address, method, path, body);
+        (!answer.as_ref().is_some_and(busy)).then_some(answer)
+    })
 }
 
 fn http_once(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
