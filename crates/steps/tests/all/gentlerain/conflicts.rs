@@ -149,7 +149,7 @@ fn d9_each_resolver_chooses_by_what_it_is_called_after() {
     for (resolver, wins, over_nothing) in [
         (Resolver::LastWriter, "3", "-"),
         (Resolver::LargestValue, "5", "4"),
-        (Resolver::SmallestValue, "3", "-"),
+        (Resolver::SmallestValue, "3", "4"),
         (Resolver::Application, "3", "-"),
     ] {
         let mut lab = resolving(2, 1, resolver);
