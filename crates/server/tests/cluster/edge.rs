@@ -27,6 +27,8 @@ pub(crate) fn started(nodes: usize) -> (Cluster, Vec<Client>) {
             serde_json::json!({ "base_regions": 3, "tell_us": 20_000, "edge_retain_us": 10_000_000 });
         config.edge_listen = Some("127.0.0.1:1".parse().unwrap()); // a free port is taken in its place
     });
+    // A transaction that begins before two nodes of a region have met waits until it is given up.
+    cluster.meet(&["met-a", "met-b"]);
     let mut clients: Vec<Client> = (0..3).map(|region| cluster.client(region * nodes)).collect();
     for client in &mut clients {
         eventually("the regions have met", || ask(client, "MSET met-a 1 met-b 1") == "OK");

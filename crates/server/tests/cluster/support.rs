@@ -24,14 +24,15 @@ fn listen() -> TcpListener {
     ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()).expect("there are more")
 }
 
-/// Has reads and transactions wait as long as tests do, however busy the machine is, unless the test says otherwise.
+/// Has reads and transactions wait for long, however busy the machine is, unless the test says otherwise. What has lost a message is
+/// given up then, and the test tries it again several times within its patience.
 fn be_patient(config: &mut NodeConfig) {
     let cluster = Arc::make_mut(&mut config.cluster);
     let factory = tidemark_registry::by_name(&cluster.protocol).expect("a protocol");
     // Some wait a moment only, and then go on in another way.
     let fails_after = factory.default_params().get("wait_limit_us").and_then(serde_json::Value::as_u64);
     if fails_after.is_some_and(|limit| limit >= 1_000_000) && cluster.params.get("wait_limit_us").is_none() {
-        cluster.params["wait_limit_us"] = (PATIENCE.as_micros() as u64).into();
+        cluster.params["wait_limit_us"] = (PATIENCE.as_micros() as u64 / 6).into();
     }
 }
 
