@@ -14,7 +14,6 @@ use std::time::Instant;
 /// Programs whose tests start servers, clusters or other processes.
 const PROCESSES: &[&str] = &[
     "server/cluster",
-    "server/redis",
     "bench/all",
     "differential/all",
     "tidemark/cli",

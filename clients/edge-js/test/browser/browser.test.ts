@@ -142,13 +142,12 @@ test("a frozen tab: whether it follows or leads, nothing is lost, and it catches
   // The one with the connection: the other shows its own commits, and waits until they are stored.
   await freeze(leader, "frozen");
   const waiting = Array.from({ length: 10 }, () => follower.step(true));
-  const before = scene.run.stored.size;
   await sleep(500);
   const base = await leader.page.evaluate(() => window.db.base.join());
-  await sleep(2500);
+  const before = scene.run.stored.size;
+  await until(() => scene.run.stored.size >= before + 10, "the others go on");
   assert.equal(await leader.page.evaluate(() => window.db.base.join()), base, "it does stand still");
   assert.ok(await follower.page.evaluate(() => window.db.read(window.worker.tokens).pending >= 10), "they are visible");
-  assert.ok(scene.run.stored.size > before, "the others go on");
   await freeze(leader, "active");
   await Promise.all(waiting);
   await leader.settle();
@@ -249,8 +248,10 @@ test("clocks that are wrong, and change: later writes win, whatever a clock says
   const tab = await scene.tab();
   const stop = scene.work();
   for (const ms of [YEAR, -20 * YEAR, 3_600_000, 0]) {
-    const ago = Date.now();
-    assert.ok(Math.abs((await shift(tab, ms)) - ago - ms) < 60_000, "the page's clock has changed");
+    const before = Date.now();
+    const shown = (await shift(tab, ms)) - ms;
+    // Browsers round.
+    assert.ok(before <= shown + 200 && shown <= Date.now() + 200, "the page's clock has changed");
     for (let n = 0; n < 10; n++) await tab.step();
     await tab.start(scene.origin, cluster.urls);
     for (let n = 0; n < 10; n++) await tab.step();

@@ -97,6 +97,7 @@ impl Cluster {
             config.log_segment_bytes = 4 << 20;
             // Tests of what cannot be answered have less.
             config.op_deadline_us = PATIENCE.as_micros() as u64;
+            config.election_timeout_us = 3_000_000;
             adjust(&mut config);
             be_patient(&mut config);
             let edge = config.edge_listen.map(|_| listen());

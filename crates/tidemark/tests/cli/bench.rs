@@ -98,8 +98,8 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     for seen in pairs {
         assert_eq!(seen["never"], 0, "{seen}");
     }
-    let half = |from, to| pair(from, to)["times"]["p50_us"].as_u64().unwrap();
-    let (slow, quick) = (half("a", "b"), half("b", "a"));
+    let slow = pair("a", "b")["times"]["p50_us"].as_u64().unwrap();
+    let quick = pair("b", "a")["times"]["min_us"].as_u64().unwrap();
     let kept = up.order(&[
         "results",
         "--json",
@@ -109,7 +109,7 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     let kept = kept.as_array().unwrap().iter().find(|row| row["seen"] == slow).expect("the last is kept");
     assert_eq!((&kept["mix"], &kept["clients"]), (&"ycsb-a".into(), &6.into()));
     assert_eq!(kept["throughput"], report["summary"]["throughput"]);
-    assert!(slow > 500_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
+    assert!(slow > 500_000 && quick < 500_000, "from a to b {slow} µs, back {quick} µs at best");
     up.stop();
 }
 

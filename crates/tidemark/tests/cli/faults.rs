@@ -129,9 +129,12 @@ fn a_restarted_node_has_its_faults_before_it_serves() {
         line if line.contains("ordered by the operator") => "fault",
         _ => "",
     });
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let orders = ["fault"; 6]; // two links, each cut and slow; late; ahead
-    assert_eq!(lines, [&["ready"][..], &orders, &orders, &["ready"]].concat(), "{log}");
+    let mut lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    // Two links, each cut and slow; late; ahead. An order that a busy node did not hear in time was given again.
+    let orders = lines.iter().filter(|line| **line == "fault").count();
+    assert!(orders >= 2 * 6, "{log}");
+    lines.dedup();
+    assert_eq!(lines, ["ready", "fault", "ready"], "{log}");
     up.stop();
 }
 

@@ -120,19 +120,6 @@ fn redis_cli_authenticates() {
     assert!(wrong.contains("WRONGPASS") && wrong.contains("NOAUTH"), "{wrong}");
 }
 
-/// What it says. It ends with the first error, and a machine that does nothing for a second brings one: transactions are refused then.
-fn unless_the_machine_stands_still(command: &mut Command) -> String {
-    for _ in 0..2 {
-        let output = command.output().expect("redis-benchmark is installed");
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        if !err.contains("UNAVAILABLE") {
-            break;
-        }
-        println!("once more: {err}{out}");
-    }
-    install::run(command)
-}
-
 #[test]
 fn redis_benchmark() {
     if !install::has("redis-benchmark", "--version") {
@@ -143,7 +130,7 @@ fn redis_benchmark() {
         let nodes = Nodes::start(&scratch, &Plan { regions, ..Plan::default() });
         let mut command = command("redis-benchmark", &nodes);
         command.args(["-t", "ping,set,get,mset", "-P", "16", "-c", "50", "-n", "50000", "-r", "10000", "-q"]);
-        let said = unless_the_machine_stands_still(&mut command);
+        let said = install::run(&mut command);
         let results: Vec<&str> = said
             .split(['\r', '\n'])
             .filter(|line| line.contains("requests per second"))

@@ -50,7 +50,7 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
     let up = Up::start(&scratch, &["--regions", "3"]);
     let connect = |node: usize| Client::connect(up.nodes()[node].redis).expect("it serves");
     let mut others = connect(1);
-    assert_eq!(connect(0).ask(&["MSET", "foo", "1", "bar", "1"]), ok());
+    wait_for("it is written", || (connect(0).ask(&["MSET", "foo", "1", "bar", "1"]) == ok()).then_some(()));
     settled(&up, true);
     up.kill(0);
     let data = scratch.join("cluster").join("data").join(&up.nodes()[0].name);

@@ -7,6 +7,8 @@ use super::text::{Statement, words};
 enum Meaning {
     /// A real time that has passed.
     Passed,
+    /// The time at which it was bound.
+    Then,
     /// A duration below the patience.
     Short,
     /// A function, or a value, whose block is open: its end says more.
@@ -27,7 +29,10 @@ pub(super) struct Names(Vec<Name>);
 impl Names {
     /// Whether a text mentions a real time that has passed.
     pub(super) fn passed(&self, text: &str, language: &Language) -> bool {
-        (language.passed)(text) || self.mentions(text, Meaning::Passed)
+        let since = |rest| words(rest).next().is_some_and(|word| self.means(word, Meaning::Then));
+        (language.passed)(text)
+            || self.mentions(text, Meaning::Passed)
+            || text.split(" - ").skip(1).any(since)
     }
 
     /// Whether a text mentions a duration below the patience.
@@ -36,8 +41,12 @@ impl Names {
     }
 
     fn mentions(&self, text: &str, meaning: Meaning) -> bool {
-        let latest = |word| self.0.iter().rev().find(|known| known.name == word);
-        words(text).any(|word| latest(word).is_some_and(|known| known.meaning == meaning))
+        words(text).any(|word| self.means(word, meaning))
+    }
+
+    fn means(&self, word: &str, meaning: Meaning) -> bool {
+        let latest = self.0.iter().rev().find(|known| known.name == word);
+        latest.is_some_and(|known| known.meaning == meaning)
     }
 
     /// Comes to a statement: forgets what was bound in blocks that have ended.
@@ -58,6 +67,7 @@ impl Names {
             _ if settled => Meaning::Other,
             value if self.passed(value, language) => Meaning::Passed,
             value if (language.is_short)(value) => Meaning::Short,
+            value if language.clocks.contains(&value.trim_end_matches(';')) => Meaning::Then,
             _ if text.ends_with('{') => Meaning::Open,
             _ => Meaning::Other,
         };

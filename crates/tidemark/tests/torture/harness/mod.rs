@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use tidemark_patience::wait_for;
 
-/// The program under test: the one that `./x test` has built for release, or cargo's.
+/// The program under test: the one that `./x test` has built, or cargo's.
 pub(crate) fn program() -> Command {
     Command::new(std::env::var_os("TIDEMARK_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_tidemark").into()))
 }

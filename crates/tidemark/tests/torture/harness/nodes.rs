@@ -63,6 +63,10 @@ impl Nodes {
              {}\n[limits]\n{}\n",
             plan.cluster, plan.limits
         );
+        if protocol == Plan::default().protocol {
+            // A machine that stands still for a moment refuses no transaction.
+            file.push_str("[protocol]\nwait_limit = \"20s\"\n");
+        }
         let mut nodes: Vec<Node> = Vec::new();
         for (region, held) in plan.regions.iter().enumerate() {
             let letter = (b'a' + region as u8) as char;
