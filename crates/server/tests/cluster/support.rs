@@ -97,6 +97,7 @@ impl Cluster {
             config.log_segment_bytes = 4 << 20;
             // Tests of what cannot be answered have less.
             config.op_deadline_us = PATIENCE.as_micros() as u64;
+            // A leader that a busy machine holds up for a moment stays one.
             config.election_timeout_us = 3_000_000;
             adjust(&mut config);
             be_patient(&mut config);

@@ -63,7 +63,7 @@ enum State {
 struct Slot {
     state: State,
     child: Option<Child>,
-    /// It has not answered an order: nobody knows which faults it has.
+    /// An order that its node has not answered: nobody knows which faults that has.
     unsure: bool,
 }
 

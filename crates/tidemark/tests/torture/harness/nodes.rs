@@ -64,7 +64,7 @@ impl Nodes {
             plan.cluster, plan.limits
         );
         if protocol == Plan::default().protocol {
-            // A machine that stands still for a moment refuses no transaction.
+            // A machine that stands still for a moment refuses no transaction. Some other protocols have no such parameter.
             file.push_str("[protocol]\nwait_limit = \"20s\"\n");
         }
         let mut nodes: Vec<Node> = Vec::new();
