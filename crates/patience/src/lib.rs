@@ -1,4 +1,4 @@
-//! The patience of tests: how long they wait, and how many drawn schedules they play.
+//! The patience of tests: how long they wait, and how many drawn schedules they play; and the ports that they listen at.
 //!
 //! All tests wait here, with one patience that no slow machine exhausts, so that a test fails because something is broken and never
 //! because something was late.
@@ -7,6 +7,10 @@
 //! - not set: a tenth of them, at least a hundred, the same each time;
 //! - `all`: all of them;
 //! - a number: all of them, counted from that number on, which are schedules that no run has played before.
+
+mod ports;
+
+pub use ports::{port, ports};
 
 use std::cell::RefCell;
 use std::fmt::{self, Debug, Display, Formatter};

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use tidemark_patience::poll;
+use tidemark_patience::{poll, port};
 
 /// Which server the tests run against.
 pub(crate) enum Kind {
@@ -73,7 +73,7 @@ fn tidemark(binary: &PathBuf, folder: PathBuf) -> Result<Server> {
 }
 
 fn redis(folder: PathBuf) -> Result<Server> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = port();
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
     let child = command.arg(&folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

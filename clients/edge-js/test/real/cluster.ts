@@ -1,6 +1,7 @@
 // A cluster of real processes, run by the binary that TIDEMARK names; Redis clients; and wires that can be cut between a client and its gateways.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type Socket as Claim, createSocket } from "node:dgram";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type Server, type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -26,22 +27,23 @@ interface Node {
 export class Cluster {
   readonly #dir = mkdtempSync(join(tmpdir(), "edge-js-"));
   readonly #process: ChildProcess;
-  readonly #first: number;
+  readonly #ports: Ports;
   readonly regions: number;
   #output = "";
 
   static async start({ regions = 3, password, params = [] }: { regions?: number; password?: string; params?: string[] } = {}): Promise<Cluster> {
-    const cluster = new Cluster(regions, await freePorts(regions), password, params);
+    const cluster = new Cluster(regions, await claimPorts(regions), password, params);
     await until(() => cluster.#output.includes("\nready"), "ready", () => cluster.#output);
     return cluster;
   }
 
-  private constructor(regions: number, first: number, password: string | undefined, params: string[]) {
+  private constructor(regions: number, ports: Ports, password: string | undefined, params: string[]) {
     this.regions = regions;
-    this.#first = first;
+    this.#ports = ports;
     if (password) this.#write(password);
-    const ports = ["--base-port", String(first), "--http-port", String(first + 200), "--edge", String(first + 300), ...params.flatMap((param) => ["--param", param])];
-    this.#process = spawn(binary(), ["up", ...(password ? [] : ["--regions", String(regions), ...ports]), "--dir", this.#dir]);
+    const { first } = ports;
+    const flags = ["--base-port", String(first), "--http-port", String(first + 200), "--edge", String(first + 300), ...params.flatMap((param) => ["--param", param])];
+    this.#process = spawn(binary(), ["up", ...(password ? [] : ["--regions", String(regions), ...flags]), "--dir", this.#dir]);
     for (const stream of [this.#process.stdout!, this.#process.stderr!]) stream.on("data", (data) => (this.#output += data));
     this.#process.on("exit", (code) => (this.#output += `\nended with ${code}`));
   }
@@ -50,7 +52,7 @@ export class Cluster {
   #write(password: string): void {
     const nodes = Array.from({ length: this.regions }, (_, m) => {
       const name = "abc"[m];
-      const address = (kind: string, offset: number) => `${kind} = "127.0.0.1:${this.#first + offset + m}"\n`;
+      const address = (kind: string, offset: number) => `${kind} = "127.0.0.1:${this.#ports.first + offset + m}"\n`;
       return `[[region]]\nname = "${name}"\n[[node]]\nname = "${name}"\nregion = "${name}"\npartitions = "all"\n${address("listen", 0)}${address("peer_listen", 100)}${address("admin_listen", 200)}${address("edge_listen", 300)}`;
     });
     writeFileSync(join(this.#dir, "cluster.toml"), `[cluster]\nname = "up"\npartitions = 2\nrequirepass = "${password}"\n${nodes.join("")}`);
@@ -61,11 +63,11 @@ export class Cluster {
   }
 
   edgePort(m: number): number {
-    return this.#first + 300 + m;
+    return this.#ports.first + 300 + m;
   }
 
   redis(m: number): Redis {
-    return new Redis(this.#first + m);
+    return new Redis(this.#ports.first + m);
   }
 
   async tidemark(...args: string[]): Promise<string> {
@@ -117,16 +119,34 @@ export class Cluster {
       this.#process.kill("SIGINT");
       await ended;
     }
+    this.#ports.claims.forEach((claim) => claim.close());
     rmSync(this.#dir, { recursive: true, force: true });
   }
 }
 
-async function freePorts(regions: number): Promise<number> {
+interface Ports {
+  readonly first: number;
+  readonly claims: Claim[];
+}
+
+/** Takes ports that no other test of this machine takes meanwhile: as in Rust's tests, who holds the UDP port has claimed the TCP port of the same number. */
+async function claimPorts(regions: number): Promise<Ports> {
   for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 12_000);
+    const first = 20_000 + Math.floor(Math.random() * 11_000);
     const ports = [0, 100, 200, 300].flatMap((offset) => Array.from({ length: regions }, (_, m) => first + offset + m));
-    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return first;
+    const claims = (await Promise.all(ports.map(claim))).filter((claim) => claim !== undefined);
+    if (claims.length === ports.length && (await Promise.all(ports.map(isFree))).every(Boolean)) return { first, claims };
+    claims.forEach((claim) => claim.close());
   }
+}
+
+function claim(port: number): Promise<Claim | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp4");
+    socket.on("error", () => resolve(undefined));
+    // It keeps no process alive.
+    socket.unref().bind(port, "127.0.0.1", () => resolve(socket));
+  });
 }
 
 function isFree(port: number): Promise<boolean> {

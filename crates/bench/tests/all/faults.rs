@@ -127,7 +127,7 @@ fn a_server_that_falls_silent_counts_as_lost() {
 
 #[test]
 fn a_server_that_is_not_there_or_speaks_something_else_is_an_error_before_anything() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let nobody = format!("127.0.0.1:{}", tidemark_patience::port());
     let there = fake(|_| panic!("nothing is to be asked"));
     let error = |address: &str| {
         let plan = plan("ycsb-a", &[&there, address], Limit::Operations(1));

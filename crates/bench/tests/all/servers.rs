@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 use tidemark_bench::{Limit, Plan, Region, Report, Stop, Tick, run};
-use tidemark_patience::{PATIENCE, until};
+use tidemark_patience::{PATIENCE, port, until};
 use tidemark_wire::resp::RequestParser;
 use tidemark_workload::Workload;
 
@@ -30,23 +30,16 @@ impl Redis {
             eprintln!("redis-server is missing: the test is left out");
             return None;
         }
-        loop {
-            let dir = TempDir::new().unwrap();
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-            let mut command = Command::new("redis-server");
-            command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(dir.path()).args(options);
-            let process = command.stdout(Stdio::null()).spawn().unwrap();
-            let mut redis = Self { process, address: format!("127.0.0.1:{port}"), _dir: dir };
-            let mut ended = false;
-            until("redis-server starts", || {
-                ended = redis.process.try_wait().unwrap().is_some();
-                ended || TcpStream::connect(&redis.address).is_ok()
-            });
-            // Otherwise somebody else was at this port first: another one, then.
-            if !ended {
-                return Some(redis);
-            }
-        }
+        let (dir, port) = (TempDir::new().unwrap(), port());
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(dir.path()).args(options);
+        let process = command.stdout(Stdio::null()).spawn().unwrap();
+        let mut redis = Self { process, address: format!("127.0.0.1:{port}"), _dir: dir };
+        until("redis-server starts", || {
+            assert!(redis.process.try_wait().unwrap().is_none(), "redis-server has ended");
+            TcpStream::connect(&redis.address).is_ok()
+        });
+        Some(redis)
     }
 
     /// What `redis-cli` prints.

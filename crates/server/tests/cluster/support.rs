@@ -3,8 +3,7 @@
 use bytes::BytesMut;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId};
@@ -15,13 +14,9 @@ use tidemark_server::{
 };
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
 
-/// A listener at a free port that no test of this program has had. It lies below those that the system gives to connections: they, too,
-/// could take the port of a node while it is down.
+/// A listener at a port that is this test's alone.
 fn listen() -> TcpListener {
-    static NEXT: LazyLock<AtomicUsize> = LazyLock::new(|| fastrand::usize(..22_000).into());
-    let mut ports =
-        std::iter::repeat_with(|| 10_000 + (NEXT.fetch_add(1, Ordering::Relaxed) % 22_000) as u16);
-    ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()).expect("there are more")
+    TcpListener::bind(("127.0.0.1", tidemark_patience::port())).expect("nobody listens there")
 }
 
 /// Has reads and transactions wait for long, however busy the machine is, unless the test says otherwise. What has lost a message is

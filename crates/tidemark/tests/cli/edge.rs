@@ -1,10 +1,9 @@
 //! `tidemark edge` as processes: offline and back, killed while they write, over the end of a region.
 
-use crate::harness::{Up, binary, eventually, has, said, some_port};
+use crate::harness::{Up, binary, eventually, has, said};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -17,9 +16,7 @@ pub(crate) struct Regions {
 
 impl Regions {
     pub(crate) fn start() -> Self {
-        let free = |port: &u16| (*port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-        // Beside the ports of others.
-        let port = std::iter::repeat_with(|| some_port() + 30).find(free).unwrap();
+        let port = tidemark_patience::ports(0..3);
         let up = Up::start(&["--regions", "3", "--edge", &port.to_string()]);
         let gateways = (0..3).map(|region| format!("ws://127.0.0.1:{}/edge", port + region)).collect();
         Self { up, gateways }

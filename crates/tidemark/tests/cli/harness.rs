@@ -1,7 +1,6 @@
 //! Running the binary, and clusters of it.
 
 use serde_json::Value;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -46,11 +45,11 @@ pub(crate) fn runs(pid: u64) -> bool {
     status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// The first of a block of ports that is probably free: below those that the system gives to connections, which
-/// could take the port of a node while it is down.
-pub(crate) fn some_port() -> u16 {
-    let chance = RandomState::new().build_hasher().finish();
-    10_000 + 40 * (chance % 550) as u16
+/// `--base-port` and `--http-port` of a cluster with up to ten nodes, whose ports are this test's alone.
+pub(crate) fn up_ports() -> [String; 2] {
+    // Peers are a hundred above Redis clients.
+    let first = tidemark_patience::ports((0..20).chain(100..110));
+    [first, first + 10].map(|port| port.to_string())
 }
 
 /// A cluster under `tidemark up`.
@@ -85,29 +84,15 @@ impl Up {
     }
 
     fn start_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>) -> Self {
-        loop {
-            let base = some_port();
-            let (base, http) = (base.to_string(), (base + 10).to_string());
-            let mut all = vec!["up", "--dir", dir.to_str().unwrap()];
-            let new = !dir.join("cluster.toml").exists();
-            if new {
-                all.extend(["--base-port", &base, "--http-port", &http]);
-            }
-            all.extend(args);
-            let up = Self::spawn_with(dir, &all, runtime);
-            let sought = Sought::new("it is ready");
-            until(&sought, || {
-                let said = up.said();
-                let ends = said.contains("\nready\n") || new && said.contains(" in use");
-                sought.found(format!("{said}\n{}", up.logs()));
-                ends
-            });
-            if up.said().contains("\nready\n") {
-                return up;
-            }
-            drop(up); // Somebody else was there first: elsewhere, then.
-            std::fs::remove_file(dir.join("cluster.toml")).unwrap();
+        let [base, http] = up_ports();
+        let mut all = vec!["up", "--dir", dir.to_str().unwrap()];
+        if !dir.join("cluster.toml").exists() {
+            all.extend(["--base-port", &base, "--http-port", &http]);
         }
+        all.extend(args);
+        let up = Self::spawn_with(dir, &all, runtime);
+        up.wait_for("\nready\n");
+        up
     }
 
     /// Starts `tidemark` with `args`.

@@ -1,21 +1,17 @@
 //! A region that spans two nodes, from a cluster file that a person wrote.
 
-use crate::harness::{Up, eventually, has, redis, some_port};
-use std::net::TcpListener;
+use crate::harness::{Up, eventually, has, redis};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
+use tidemark_patience::port;
 
 /// Region `east` has two nodes with two partitions each, region `west` one with all four.
 fn write_cluster(dir: &Path) {
-    let free = |base: &u16| (*base..base + 9).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-    let base = std::iter::repeat_with(some_port).find(free).unwrap();
-    let mut ports = base..;
     let mut text = "[cluster]\nname = \"spans\"\npartitions = 4\n\n[[region]]\nname = \"east\"\n[[region]]\nname = \"west\"\n".to_string();
     for (name, region, partitions) in
         [("east-1", "east", "\"0-1\""), ("east-2", "east", "[2, 3]"), ("west-1", "west", "\"all\"")]
     {
-        let mut port = || ports.next().unwrap();
         text += &format!(
             "\n[[node]]\nname = \"{name}\"\nregion = \"{region}\"\npartitions = {partitions}\nlisten = \"127.0.0.1:{}\"\n\
              peer_listen = \"127.0.0.1:{}\"\nadmin_listen = \"127.0.0.1:{}\"\n",
@@ -62,7 +58,7 @@ fn nodes_are_served_one_by_one_with_flags_and_environment() {
     }
     let dir = TempDir::new().unwrap();
     write_cluster(dir.path());
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port();
     let ready = dir.path().join("ready");
     let mut command = Command::new(crate::harness::binary());
     command

@@ -2,7 +2,7 @@
 //! differences that are meant.
 
 use crate::harness::nodes::{Nodes, Plan};
-use crate::harness::{Cluster, Scratch, free_addresses, wait_for};
+use crate::harness::{Cluster, Scratch, address, wait_for};
 use crate::install;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,7 +28,7 @@ struct Redis {
 
 impl Redis {
     fn start(scratch: &Scratch) -> Self {
-        let address = free_addresses(1)[0];
+        let address = address();
         let mut command = Command::new("redis-server");
         command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
         command.arg(scratch.path()).stdout(Stdio::null());

@@ -4,7 +4,7 @@
 use crate::harness::nodes::{Nodes, Plan};
 use crate::harness::resp::{Client, text};
 use crate::harness::up::Up;
-use crate::harness::{Cluster, Scratch, free_addresses, wait_for};
+use crate::harness::{Cluster, Scratch, address, wait_for};
 use crate::install;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -239,7 +239,7 @@ fn ycsb_of_java_takes_its_sessions_along() {
 fn ycsb_says_what_is_wrong() {
     let scratch = Scratch::new("clients-ycsb-wrong");
     let nodes = Nodes::start(&scratch, &Plan { cluster: "requirepass = \"secret\"", ..Plan::default() });
-    let (node, nobody) = (nodes.nodes()[0].redis, free_addresses(1)[0]);
+    let (node, nobody) = (nodes.nodes()[0].redis, address());
     let mut client = Client::connect(node).expect("it serves");
     client.ask(&["AUTH", "secret"]);
     assert_eq!(text(&client.ask(&["CONFIG", "SET", "proto-max-bulk-len", "1048576"])), "OK");

@@ -9,7 +9,7 @@ pub(crate) mod resp;
 pub(crate) mod up;
 
 use serde_json::Value;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,13 +62,9 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loopback addresses that were free a moment ago.
-pub(crate) fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    // Below those that the system gives to connections, which could take the port of a node while it is down.
-    let ports = std::iter::repeat_with(|| fastrand::u16(10_000..32_000));
-    let free = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
-    let listeners: Vec<TcpListener> = free.take(count).collect();
-    listeners.iter().map(|listener| listener.local_addr().expect("it is bound")).collect()
+/// A loopback address that is this test's alone.
+pub(crate) fn address() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, tidemark_patience::port()).into()
 }
 
 /// Runs a verb of `tidemark` to its end.

@@ -3,7 +3,7 @@
 
 use super::admin::{self, http};
 use super::resp::Client;
-use super::{Cluster, Node, Scratch, free_addresses, program, terminate, wait_for};
+use super::{Cluster, Node, Scratch, address, program, terminate, wait_for};
 use serde_json::Value;
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -55,8 +55,6 @@ pub(crate) struct Nodes {
 impl Nodes {
     /// Writes the cluster file into `scratch`, and starts no process.
     pub(crate) fn plan(scratch: &Scratch, plan: &Plan) -> Self {
-        let count = plan.regions.iter().map(Vec::len).sum::<usize>();
-        let addresses = free_addresses(3 * count);
         let (protocol, fsync, partitions) = (plan.protocol, plan.fsync, plan.partitions);
         let mut file = format!(
             "[cluster]\nname = \"test\"\nprotocol = \"{protocol}\"\nfsync = \"{fsync}\"\npartitions = {partitions}\n\
@@ -73,7 +71,7 @@ impl Nodes {
             file.push_str(&format!("[[region]]\nname = \"{letter}\"\n"));
             for (at, partitions) in held.iter().enumerate() {
                 let name = format!("{letter}{at}");
-                let [redis, peer, admin] = [0, 1, 2].map(|kind| addresses[3 * nodes.len() + kind]);
+                let [redis, peer, admin] = [(); 3].map(|()| address());
                 file.push_str(&format!(
                     "[[node]]\nname = \"{name}\"\nregion = \"{letter}\"\nlisten = \"{redis}\"\n\
                      peer_listen = \"{peer}\"\nadmin_listen = \"{admin}\"\npartitions = \"{partitions}\"\n"

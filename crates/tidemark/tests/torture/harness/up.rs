@@ -21,7 +21,10 @@ impl Up {
         let log = File::create(scratch.join("up.log")).expect("a file for what it says");
         let place = dir.to_str().expect("a path in UTF-8");
         let mut command = program();
-        command.args(["up", "--dir", place, "--base-port", "0"]).args(flags);
+        // Redis clients, HTTP and, a hundred above, peers of up to ten nodes.
+        let first = tidemark_patience::ports((0..20).chain(100..110));
+        let (base, http) = (first.to_string(), (first + 10).to_string());
+        command.args(["up", "--dir", place, "--base-port", &base, "--http-port", &http]).args(flags);
         command.stdin(Stdio::null()).stderr(log.try_clone().expect("a file")).stdout(log);
         let supervisor = command.spawn().expect("the program runs");
         let mut up = Self { supervisor, dir, nodes: Vec::new(), partitions: 0 };
