@@ -43,7 +43,8 @@ pub fn ports(offsets: impl IntoIterator<Item = u16> + Clone) -> u16 {
     panic!("tests have taken all ports from {} to {}", RANGE.start, RANGE.end)
 }
 
-/// Who holds the UDP port has claimed the TCP port of the same number; the operating system ends the claim of a process that dies.
+/// Claims a TCP port by holding the UDP port of the same number, which other processes see; the operating system ends the claim of a process
+/// that dies.
 fn claim(port: u16) -> Option<UdpSocket> {
     let claim = UdpSocket::bind(("127.0.0.1", port)).ok().filter(|_| RANGE.contains(&port))?;
     TcpListener::bind(("127.0.0.1", port)).ok().map(|_| claim)
