@@ -7,7 +7,7 @@ use crate::run::{command, output, root, run, run_and_hear};
 use crate::steps::Steps;
 use crate::test::environment;
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -138,17 +138,20 @@ pub(crate) fn nightly(args: &[String]) -> Result<()> {
         }
     }
     let code = code()?;
-    let mut ended = if anew { Map::new() } else { read(&code) };
+    let before = if anew { Value::Null } else { read(&code) };
+    let mut ended = before["ended"].as_object().cloned().unwrap_or_default();
     named.iter().for_each(|part| drop(ended.remove(part.name)));
+    // A run that goes on after midnight plays the seeds with which it began.
+    let first = first.or(before["first"].as_u64()).unwrap_or_else(of_the_day);
     fetch::fetch_gate()?;
-    let night = Night { built: Artefacts::build()?, first: first.unwrap_or_else(of_the_day) };
+    let night = Night { built: Artefacts::build()?, first };
     let mut steps = Steps::new(format!("./x nightly {}", args.join(" ")).trim_end());
     for part in PARTS {
-        if let Some(line) = ended.get(part.name) {
-            steps.ended_before(part.name, line);
+        if !named.is_empty() && !named.iter().any(|name| name.name == part.name) {
             continue;
         }
-        if !named.is_empty() && !named.iter().any(|name| name.name == part.name) {
+        if let Some(line) = ended.get(part.name) {
+            steps.ended_before(part.name, line);
             continue;
         }
         steps.step(part.name, || match part.run {
@@ -158,28 +161,30 @@ pub(crate) fn nightly(args: &[String]) -> Result<()> {
         // A part that the environment has kept from running has not ended.
         if !steps.blames_environment() {
             ended.insert(part.name.to_string(), steps.last());
-            std::fs::write(root().join(STATE), json!({"code": code, "ended": ended}).to_string())?;
+            let state = json!({"code": code, "first": first, "ended": ended});
+            std::fs::write(root().join(STATE), state.to_string())?;
         }
         std::fs::write(root().join(PAGE), steps.page())?;
     }
     steps.finish()
 }
 
-/// Names the code: the commit, and what has changed since.
+/// Names the code: the commit, and what has changed since, also in files that git does not know yet.
 fn code() -> Result<String> {
     let commit = output(&mut command("git", &["rev-parse", "HEAD"]))?;
-    let changes = output(&mut command("git", &["status", "--porcelain"]))?;
     let diff = output(&mut command("git", &["diff", "HEAD"]))?;
+    let new = output(&mut command("git", &["ls-files", "--others", "--exclude-standard"]))?;
+    let new: Vec<_> = new.lines().map(|path| (path, std::fs::read(root().join(path)).ok())).collect();
     let mut hash = std::hash::DefaultHasher::new();
-    std::hash::Hash::hash(&(changes, diff), &mut hash);
+    std::hash::Hash::hash(&(diff, new), &mut hash);
     Ok(format!("{} {:016x}", commit.trim(), std::hash::Hasher::finish(&hash)))
 }
 
-/// The parts that have ended on this code.
-fn read(code: &str) -> Map<String, Value> {
+/// The state of earlier runs: the parts that have ended on this code, and where fresh seeds began.
+fn read(code: &str) -> Value {
     let text = std::fs::read_to_string(root().join(STATE)).unwrap_or_default();
     let state: Value = serde_json::from_str(&text).unwrap_or_default();
-    if state["code"] == code { state["ended"].as_object().cloned().unwrap_or_default() } else { Map::new() }
+    if state["code"] == code { state } else { Value::Null }
 }
 
 /// A first seed that differs from day to day, beyond all seeds that are written down.

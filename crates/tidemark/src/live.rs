@@ -1,11 +1,15 @@
 //! A cluster of real processes for demos and measurements, run by the same commands that a user would type.
 
-use crate::supervisor::api::{ClusterStatus, NodeStatus};
+use crate::supervisor::api::{ClusterStatus, NOT_TOLD, NodeStatus};
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long nodes may be too busy to hear of something.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running cluster; dropping it stops it and removes its files.
 pub(crate) struct Live {
@@ -38,14 +42,20 @@ impl Live {
         Ok(live)
     }
 
-    /// Runs another command of ours on the cluster, such as `tidemark slow a-2 --by 5ms`.
+    /// Runs another command of ours on the cluster, such as `tidemark slow a-2 --by 5ms`; again while a node is too busy to hear of it.
     pub(crate) fn tell(&self, words: &[&str]) -> anyhow::Result<Output> {
-        let output =
-            Command::new(std::env::current_exe()?).args(words).arg("--dir").arg(&self.dir).output()?;
-        if !output.status.success() {
-            bail!("`tidemark {}`: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        let begun = Instant::now();
+        loop {
+            let output =
+                Command::new(std::env::current_exe()?).args(words).arg("--dir").arg(&self.dir).output()?;
+            if output.status.success() {
+                return Ok(output);
+            }
+            let why = String::from_utf8_lossy(&output.stderr);
+            if !why.contains(NOT_TOLD) || begun.elapsed() > PATIENCE {
+                bail!("`tidemark {}`: {}", words.join(" "), why.trim());
+            }
         }
-        Ok(output)
     }
 }
 

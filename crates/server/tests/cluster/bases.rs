@@ -82,7 +82,7 @@ fn a_base_stays_what_it_is_while_it_is_read() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let (_cluster, [mut a, ..]) = started();
+    let (cluster, [mut a, ..]) = started();
     for (line, expected) in [
         ("TIDE.BEGIN REGIONS 2", "!ERR syntax error"),
         ("TIDE.BEGIN SNAPSHOT REGIONS", "!ERR syntax error"),
@@ -95,6 +95,7 @@ fn what_is_wrong_is_said() {
     ] {
         assert_eq!(ask(&mut a, line), expected, "{line}");
     }
+    drop(cluster);
     for (protocol, why) in [
         (
             "tidemark",

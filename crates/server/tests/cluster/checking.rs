@@ -1,6 +1,7 @@
 //! Checking groups, through Redis clients: `TIDE.CHECKING` under ACCF.
 
 use crate::support::{Client, Cluster, eventually};
+use crate::transactions::shown;
 use std::sync::Arc;
 
 /// Two regions of two partitions: one group for the first partition, and one for everything.
@@ -23,8 +24,8 @@ const KEYS: (&str, &str) = ("bar", "foo");
 fn a_group_waits_for_its_own_servers_alone() {
     let cluster = accf();
     let (mut a, mut b) = (cluster.client(0), cluster.client(1));
-    let wide = |client: &mut Client| client.text(&["TIDE.CHECKING", "wide", "GET", KEYS.0]);
-    let first = |client: &mut Client| client.text(&["TIDE.CHECKING", "first", "GET", KEYS.0]);
+    let wide = |client: &mut Client| shown(&client.answered(&["TIDE.CHECKING", "wide", "GET", KEYS.0]));
+    let first = |client: &mut Client| shown(&client.answered(&["TIDE.CHECKING", "first", "GET", KEYS.0]));
     a.ok(&["SET", KEYS.0, "before"]);
     eventually("the first write everywhere", || wide(&mut cluster.client(1)) == "before");
     // The second partition's servers hear no more of each other: that is how far everything together is.
@@ -39,12 +40,16 @@ fn a_group_waits_for_its_own_servers_alone() {
     assert!(
         b.text(&["GET", KEYS.1]).starts_with("!UNAVAILABLE what this session depends on has not arrived")
     );
-    assert_eq!(cluster.client(1).text(&["GET", KEYS.1]), "-", "who has seen nothing waits for nothing");
+    assert_eq!(
+        shown(&cluster.client(1).answered(&["GET", KEYS.1])),
+        "-",
+        "who has seen nothing waits for nothing"
+    );
     for node in [0, 1] {
         cluster.admin(node, "/admin/heal", "{}");
     }
     eventually("the write everywhere", || wide(&mut cluster.client(1)) == "after");
-    assert_eq!(b.text(&["MGET", KEYS.0, KEYS.1]), cluster.client(1).text(&["MGET", KEYS.0, KEYS.1]));
+    assert_eq!(shown(&b.answered(&["MGET", KEYS.0, KEYS.1])), "[after -]");
 }
 
 #[test]
@@ -57,8 +62,8 @@ fn a_connection_chooses_for_all_that_follows_and_is_told_what_there_is() {
     client.ok(&["TIDE.CHECKING", "WIDE,first"]);
     assert_ne!(chosen(&mut client), at_first);
     client.ok(&["SET", KEYS.0, "1"]);
-    assert_eq!(client.text(&["GET", KEYS.0]), "1");
-    assert_eq!(client.list(&["MGET", KEYS.0, KEYS.1]), ["1", "-"]);
+    assert_eq!(shown(&client.answered(&["GET", KEYS.0])), "1");
+    assert_eq!(shown(&client.answered(&["MGET", KEYS.0, KEYS.1])), "[1 -]");
     let unknown = client.text(&["TIDE.CHECKING", "wide,narrow"]);
     assert_eq!(unknown, "!ERR no checking group is called 'narrow'; there are first, wide");
     assert!(client.text(&["TIDE.CHECKING", "narrow", "GET", KEYS.0]).starts_with("!ERR no checking group"));

@@ -24,7 +24,7 @@ pub(crate) fn started(nodes: usize) -> (Cluster, Vec<Client>) {
         let cluster = Arc::make_mut(&mut config.cluster);
         cluster.replicas = 1;
         cluster.params =
-            serde_json::json!({ "base_regions": 3, "tell_us": 20_000, "edge_retain_us": 10_000_000 });
+            serde_json::json!({ "base_regions": 3, "tell_us": 20_000, "edge_retain_us": 120_000_000 });
         config.edge_listen = Some("127.0.0.1:1".parse().unwrap()); // a free port is taken in its place
     });
     // A transaction that begins before two nodes of a region have met waits until it is given up.
@@ -242,7 +242,7 @@ fn garbage_ends_its_connection_and_nothing_else() {
 fn a_password_is_asked_of_edge_clients_too() {
     let cluster = Cluster::start("tidemark", &[(0, &[0])], |config| {
         Arc::make_mut(&mut config.cluster).params =
-            serde_json::json!({ "base_regions": 1, "edge_retain_us": 10_000_000 });
+            serde_json::json!({ "base_regions": 1, "edge_retain_us": 120_000_000 });
         config.requirepass = Some("secret".into());
         config.edge_listen = Some("127.0.0.1:1".parse().unwrap());
     });

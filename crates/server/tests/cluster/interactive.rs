@@ -156,7 +156,7 @@ fn no_increment_of_checked_transactions_is_lost() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let (_cluster, mut client, _) = started("causal", 1);
+    let (cluster, mut client, _) = started("causal", 1);
     let inside = "!ERR Command not allowed inside TIDE.BEGIN: end it with TIDE.COMMIT or TIDE.ROLLBACK";
     all(
         &mut client,
@@ -183,9 +183,11 @@ fn what_is_wrong_is_said() {
             ("DISCARD", "OK"),
         ],
     );
+    drop(cluster);
     let cluster = Cluster::regions("gentlerain", 1, 2);
     let mut client = cluster.client(0);
     all(&mut client, &[("TIDE.BEGIN", "!ERR gentlerain has no interactive transactions"), ("SET a 1", "OK")]);
+    drop(cluster);
     let cluster = Cluster::regions("cure", 1, 2);
     let mut client = cluster.client(0);
     all(

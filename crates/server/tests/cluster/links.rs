@@ -105,7 +105,7 @@ fn a_slow_link_is_slow_and_keeps_order() {
     arrives(&cluster, 1, "k", "0");
     let order = r#"{"from": "A", "to": "B", "ms": 150}"#;
     assert!(cluster.admin(0, "/admin/slow", order).contains("200 OK"));
-    let start = std::time::Instant::now();
+    let start = std::time::Instant::now(); // time: a slow link is what is tested
     cluster.client(0).ok(&["SET", "k", "1"]);
     arrives(&cluster, 1, "k", "1");
     assert!(start.elapsed().as_millis() >= 150, "{:?}", start.elapsed());

@@ -4,6 +4,8 @@ use crate::support::{Client, Cluster, eventually, text};
 use tidemark_patience::wait_for;
 use tidemark_wire::resp::Reply;
 
+/// In seconds: a lock that lasts.
+const YEAR: &str = "31536000";
 const UNLOCK: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 const LIMIT: &str = "local n = redis.call('incr', KEYS[1]) \
@@ -90,11 +92,11 @@ fn scripts_that_regions_run_at_once_merge() {
 fn locks_limits_and_queues_work() {
     let cluster = Cluster::regions("tidemark", 2, 2);
     let (mut a, mut b) = (cluster.client(0), cluster.client(1));
-    a.ok(&["SET", "lock", "token", "NX", "PX", "60000"]);
-    assert_eq!(a.text(&["SET", "lock", "other", "NX", "PX", "60000"]), "-");
+    a.ok(&["SET", "lock", "token", "NX", "EX", YEAR]);
+    assert_eq!(a.text(&["SET", "lock", "other", "NX", "EX", YEAR]), "-");
     assert_eq!(shown(&mut a, UNLOCK, &["lock"], &["other"]), "0");
     assert_eq!(shown(&mut a, UNLOCK, &["lock"], &["token"]), "1");
-    a.ok(&["SET", "lock", "other", "NX", "PX", "60000"]);
+    a.ok(&["SET", "lock", "other", "NX", "EX", YEAR]);
 
     for n in 1..=3 {
         assert_eq!(shown(&mut a, LIMIT, &["limit"], &["3", "600000"]), n.to_string());
@@ -131,7 +133,7 @@ fn a_script_that_is_stopped_has_done_nothing() {
     );
     assert!(stopped.ends_with("it has done nothing"), "{stopped}");
     // On a slow machine it computes for long until it holds too much.
-    client.ok(&["CONFIG", "SET", "busy-reply-threshold", "60000"]);
+    client.ok(&["CONFIG", "SET", "busy-reply-threshold", "600000"]);
     let greedy = "redis.call('set', KEYS[1], 'x') local s = 'x' while true do s = s .. s end";
     assert!(shown(&mut client, greedy, &["k"], &[]).contains("64 MiB"));
     assert_eq!((client.text(&["GET", "k"]), client.text(&["GET", "n"])), ("-".into(), "-".into()));

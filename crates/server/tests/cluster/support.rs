@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId};
-use tidemark_patience::PATIENCE;
 pub(crate) use tidemark_patience::until as eventually;
+use tidemark_patience::{PATIENCE, wait_for};
 use tidemark_server::{
     ClusterLayout, Hooks, NodeConfig, NodeId, NodeLayout, Ready, ServeError, run_node_with,
 };
@@ -261,6 +261,13 @@ impl Client {
     #[track_caller]
     pub(crate) fn text(&mut self, command: &[&str]) -> String {
         text(&self.call(command))
+    }
+
+    /// The reply to a command that a slow node may refuse; it is sent again for as long as it is.
+    #[track_caller]
+    pub(crate) fn answered(&mut self, command: &[&str]) -> Reply {
+        let refused = |reply: &Reply| text(reply).starts_with("!UNAVAILABLE");
+        wait_for("an answer", || Some(self.call(command)).filter(|reply| !refused(reply)))
     }
 
     /// The words of a list, in order.

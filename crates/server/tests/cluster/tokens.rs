@@ -49,9 +49,10 @@ fn an_import_behind_a_cut_ends_in_an_error_that_says_so() {
 
 #[test]
 fn foreign_and_damaged_tokens_are_refused_in_words() {
-    let cluster = Cluster::regions("causal", 1, 1);
     let other = Cluster::regions("eventual", 1, 1);
     let token = other.client(0).text(&["TIDE.SESSION", "EXPORT"]);
+    drop(other);
+    let cluster = Cluster::regions("causal", 1, 1);
     let mut client = cluster.client(0);
     let mut import = |token: &str| client.text(&["TIDE.SESSION", "IMPORT", token]);
     assert!(import(&token).contains("eventual"));
@@ -131,6 +132,7 @@ fn a_token_that_names_a_region_too_many_is_malformed() {
         assert!(answer.starts_with("!ERR this is not a session token"), "{answer}");
     }
     client.ok(&["SET", "k", "v"]);
+    drop(cluster);
     let cluster = Cluster::regions("gentlerain", 1, 1);
     let past = gentlerain::Past { dt: Hlc(1), gst: Hlc(1) };
     let token = forged("gentlerain", Token { home: DcId(1), past });

@@ -1,10 +1,10 @@
 //! A plain Redis client: one connection, one request at a time.
 
+use crate::live::PATIENCE;
 use anyhow::{Context, bail};
 use bytes::BytesMut;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
 
 /// A connection to one region: a session there.
@@ -17,7 +17,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(address: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| address.to_string())?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, decoder: Decoder::default(), buffer: BytesMut::new() })
     }

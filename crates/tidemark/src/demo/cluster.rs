@@ -2,13 +2,11 @@
 
 use super::Stage;
 use super::client::Client;
-use crate::live::Live;
+use crate::live::{Live, PATIENCE};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long anything may take before the demo gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
 const PARTITIONS: u16 = 2;
 
 /// A running cluster; dropping it stops it and removes its files.

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use tidemark_adapt::Account;
 use tidemark_contract::grouping::Division;
 
+/// The end of what is said of a node that did not answer in time: the same command has to be given again.
+pub(crate) const NOT_TOLD: &str = "could not be told: try again";
+
 /// `up.json`: where a running cluster is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Running {

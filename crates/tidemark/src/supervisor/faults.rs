@@ -2,7 +2,7 @@
 //! the nodes. A node that it starts has them from its first connection on.
 
 use super::Supervisor;
-use super::api::{Action, Fault, NodeFault};
+use super::api::{Action, Fault, NOT_TOLD, NodeFault};
 use crate::commands::status::in_words;
 use crate::http;
 use anyhow::bail;
@@ -175,7 +175,7 @@ impl Supervisor {
             for (what, body) in orders {
                 if let Err(error) = self.ask(node, &format!("admin/{what}"), Some(body)).await {
                     self.locked()[index].unsure = true;
-                    result = Err(error.context(format!("{} could not be told: try again", node.name)));
+                    result = Err(error.context(format!("{} {NOT_TOLD}", node.name)));
                     break;
                 }
             }

@@ -92,8 +92,11 @@ impl Supervisor {
             (false, true) => bail!("under {protocol} no region is excluded for good: leave out --for-good"),
             _ => {}
         }
-        for node in self.cluster.nodes.iter().filter(|node| for_good && node.region == dc) {
-            if self.ask(node, "status", None).await.is_ok() {
+        let nodes = self.cluster.nodes.iter().enumerate();
+        for (index, node) in nodes.filter(|(_, node)| for_good && node.region == dc) {
+            // One that is too busy to answer is not lost.
+            let runs = self.locked()[index].child.is_some();
+            if runs || self.ask(node, "status", None).await.is_ok() {
                 bail!(
                     "{name} is not lost: its node {} runs. Stop all of its nodes for good first",
                     node.name

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 pub(crate) use tidemark_patience::eventually;
-use tidemark_patience::{Sought, until};
+use tidemark_patience::{Sought, until, wait_for};
 
 /// The binary under test.
 pub(crate) fn binary() -> PathBuf {
@@ -36,6 +36,13 @@ pub(crate) fn has(program: &str) -> bool {
 /// What was written to standard output, and to standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// What a command did, once all nodes have heard of it: where one was too busy to, the command is run again.
+#[track_caller]
+fn heard(mut command: impl FnMut() -> Output) -> Output {
+    let busy = |output: &Output| said(output).contains("could not be told: try again");
+    wait_for("all nodes are told", || Some(command()).filter(|output| !busy(output)))
 }
 
 /// Whether a process runs (and is not a zombie).
@@ -148,14 +155,13 @@ impl Up {
     /// Runs a command that has to succeed; returns what it said. Where a node was too busy to hear of it, it is run again.
     #[track_caller]
     pub(crate) fn order(&self, args: &[&str]) -> String {
-        let busy = |output: &Output| said(output).contains("could not be told: try again");
-        let mut tries = std::iter::repeat_with(|| self.tidemark(args)).take(24);
-        let output = tries.find(|output| !busy(output)).expect("nodes are told within two minutes");
+        let output = heard(|| self.tidemark(args));
         assert!(output.status.success(), "{args:?}: {}\n{}\n{}", said(&output), self.said(), self.logs());
         said(&output)
     }
 
-    /// Carries out a line of a shell of the same user; there `tidemark` is the binary under test.
+    /// Carries out a line of a shell of the same user; there `tidemark` is the binary under test. Where a node was too busy to hear of it,
+    /// it is run again.
     pub(crate) fn shell(&self, line: &str) -> Output {
         // Not beside `tidemark`, the folder where commands find clusters.
         let programs = self.runtime.path().join("bin");
@@ -167,7 +173,7 @@ impl Up {
         let path = format!("{}:{others}", programs.display());
         let mut command = Command::new("sh");
         command.args(["-c", line]).env("PATH", path).env("XDG_RUNTIME_DIR", self.runtime.path());
-        command.output().unwrap()
+        heard(|| command.output().unwrap())
     }
 
     pub(crate) fn status(&self) -> Value {
