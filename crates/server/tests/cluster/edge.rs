@@ -16,6 +16,11 @@ use tidemark_edge::frames::Value;
 
 /// Three regions of two nodes each, or of one, that take edge clients.
 pub(crate) fn started(nodes: usize) -> (Cluster, Vec<Client>) {
+    retaining(nodes, 120_000_000)
+}
+
+/// The same with regions that accept transactions for `retain_us` after their time.
+pub(crate) fn retaining(nodes: usize, retain_us: u64) -> (Cluster, Vec<Client>) {
     let shape: Vec<(u8, &[u16])> = match nodes {
         1 => (0..3).map(|dc| (dc, &[0, 1][..])).collect(),
         _ => (0..3).flat_map(|dc| [(dc, &[0][..]), (dc, &[1][..])]).collect(),
@@ -24,7 +29,7 @@ pub(crate) fn started(nodes: usize) -> (Cluster, Vec<Client>) {
         let cluster = Arc::make_mut(&mut config.cluster);
         cluster.replicas = 1;
         cluster.params =
-            serde_json::json!({ "base_regions": 3, "tell_us": 20_000, "edge_retain_us": 120_000_000 });
+            serde_json::json!({ "base_regions": 3, "tell_us": 20_000, "edge_retain_us": retain_us });
         config.edge_listen = Some("127.0.0.1:1".parse().unwrap()); // a free port is taken in its place
     });
     // A transaction that begins before two nodes of a region have met waits until it is given up.

@@ -1,6 +1,6 @@
 //! A region is lost for good, with what half arrived of it, and the others exclude it.
 
-use crate::edge::{App, started};
+use crate::edge::{App, retaining};
 use crate::support::{Cluster, eventually};
 use crate::transactions::ask;
 use std::collections::BTreeMap;
@@ -28,6 +28,9 @@ fn order(cluster: &Cluster, round: u64, step: &Step) -> Result<BTreeMap<ServerId
     Ok(all)
 }
 
+/// The time for which regions accept what an edge client did. Afterwards it waits for a region that may have taken it.
+const RETAIN_US: u64 = 10_000_000;
+
 fn cut(cluster: &Cluster, from: &str, to: &str) {
     for node in 0..3 {
         let order = format!(r#"{{"from": "{from}", "to": "{to}"}}"#);
@@ -39,7 +42,7 @@ fn cut(cluster: &Cluster, from: &str, to: &str) {
 /// A node of A is stopped and started between the steps.
 #[test]
 fn what_a_lost_region_leaves_behind_is_settled_when_it_is_excluded() {
-    let (mut cluster, mut redis) = started(1);
+    let (mut cluster, mut redis) = retaining(1, RETAIN_US);
     let names: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
     let mut app = App::new(&cluster, &[2, 0, 1], 2);
     app.load(&["count", "last"]);
@@ -98,7 +101,7 @@ fn what_a_lost_region_leaves_behind_is_settled_when_it_is_excluded() {
 /// delivered goes on without them.
 #[test]
 fn what_a_client_of_one_region_has_seen_there_can_be_lost_and_it_goes_on() {
-    let (mut cluster, mut redis) = started(1);
+    let (mut cluster, mut redis) = retaining(1, RETAIN_US);
     let mut app = App::new(&cluster, &[2, 0, 1], 1);
     app.loses = true;
     app.load(&["seen", "own", "count", "after"]);
