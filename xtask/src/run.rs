@@ -63,7 +63,17 @@ pub(crate) fn tidemark() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("TIDEMARK_BIN") {
         return Ok(PathBuf::from(named));
     }
+    built(&[])
+}
+
+/// The binary as users build it. It simulates three times as fast as the one that tests use.
+pub(crate) fn released() -> Result<PathBuf> {
+    built(&["--release"])
+}
+
+fn built(options: &[&str]) -> Result<PathBuf> {
     let build = ["build", "--package", "tidemark", "--message-format", "json-render-diagnostics"];
+    let build = [&build[..], options].concat();
     let built = output(command(env!("CARGO"), &build).stderr(Stdio::inherit()))?;
     let messages = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut binaries = messages.filter(|message| message["target"]["name"] == "tidemark");
