@@ -66,7 +66,7 @@ pub(crate) fn tidemark() -> Result<PathBuf> {
     built(&[])
 }
 
-/// The binary as users build it. It simulates three times as fast as the one that tests use.
+/// The binary as users build it, which simulates faster than the one that tests use.
 pub(crate) fn released() -> Result<PathBuf> {
     built(&["--release"])
 }
