@@ -1,6 +1,7 @@
 //! A region that is cut off is excluded from another terminal, and taken back.
 
 use crate::harness::{Up, eventually, has, said};
+use std::process::Command;
 use tidemark_patience::{Sought, until, wait_for};
 
 /// Waits until `tidemark` refuses with all of these words: a node that is too busy to answer is a reason of its own.
@@ -162,6 +163,13 @@ fn a_region_that_is_lost_is_excluded_for_good() {
     eventually("1".into(), || up.redis("b", &["GET", "x"]));
     refused(&up, &["exclude", "c"], &["--for-good"]);
     refused(&up, &["exclude", "c", "--for-good"], &["its node c runs"]);
+    // One that does not answer is not lost.
+    let pid = up.node("c")["pid"].to_string();
+    let signal =
+        |signal: &str| assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    signal("-STOP");
+    refused(&up, &["exclude", "c", "--for-good"], &["its node c runs"]);
+    signal("-CONT");
     up.order(&["kill", "c"]);
     up.order(&["kill", "b"]);
     refused(&up, &["exclude", "c", "--for-good"], &["node b must run"]);
