@@ -25,6 +25,8 @@ const PROCESSES: &[&str] = &[
 /// the gate keeps the quickest: one protocol instead of all, one way to sync, the simulator instead of processes that are killed at random.
 const FULL: &[(&str, &str)] = &[
     ("differential/all", ""),
+    ("server/cluster", "blocking::one_who_waits_is_woken_under_every_protocol"),
+    ("server/cluster", "scopes::every_protocol_with_sessions_shares_them"),
     ("tidemark/cli", "documents::the_document_of_protocols_shows_all_that_is_measured"),
     ("tidemark/cli", "edge_bench::"),
     ("tidemark/cli", "experiments::a_load_is_calibrated_simulated_and_measured"),

@@ -42,7 +42,8 @@ const LEFT_OUT: [&str; 8] = [
     "fixed_client",
 ];
 
-/// A test that hangs is ended, so that those after it run. No test of these takes longer than 4 s with redis-server.
+/// A test that hangs is ended, so that those after it run. Nothing is printed while a test runs, so this is a limit to silence, as of other
+/// runners. No test of these takes longer than 4 s with redis-server.
 const HANGS_AFTER_S: &str = "600";
 
 /// A virtual environment with the library, and the tests.

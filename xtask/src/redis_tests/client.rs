@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// After this long without a reply a test looks whether the server is only slow: whether it answers somebody else who asks later.
 // time: nothing fails for it
 const REPLY: Duration = Duration::from_secs(6);
-/// A test that has not ended by then never does. redis-server takes 27 s for the longest.
+/// A test that has had no reply for this long never ends.
 const TEST: Duration = Duration::from_secs(600);
 /// After this long without a result the client hangs: a test should have ended.
 const SILENCE: Duration = Duration::from_secs(900);

@@ -50,7 +50,7 @@ export class Stage {
     const told = join(dir, "DevToolsActivePort");
     await until(() => existsSync(told) && readFileSync(told, "utf8").includes("\n"), "a browser");
     const [port, path] = readFileSync(told, "utf8").split("\n");
-    const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${port}${path}`, { noDefaults: true });
+    const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${port}${path}`, { noDefaults: true, timeout: 180_000 });
     return browser.contexts()[0];
   }
 
@@ -78,6 +78,7 @@ export class Scene {
   /** `regions`: those whose Redis clients work. */
   static async set(t: TestContext, stage: Stage, cluster: Cluster, name: string, { regions = [0, 1, 2], context }: { regions?: number[]; context?: BrowserContext } = {}): Promise<Scene> {
     const own = context ?? (await stage.browser.newContext());
+    own.setDefaultTimeout(180_000);
     const scene = new Scene(stage, own, new Run(cluster, `${name}:`, SEED), regions);
     scene.here = await Here.open(scene.run, regions.at(-1)!, cluster.urls);
     scene.redis = regions.map((dc) => new RedisUser(scene.run, dc));

@@ -14,6 +14,8 @@ fn a_write_in_one_region_is_seen_in_the_others_under_every_protocol() {
         let mut first = cluster.client(0);
         // A transaction that a busy machine holds up is refused.
         eventually("it is written", || first.text(&["MSET", "a", "1", "b", "2", "c", "3"]) == "OK");
+        first.ok(&["SET", "own", "1"]);
+        assert_eq!(first.text(&["GET", "own"]), "1", "{protocol}");
         for node in 1..3 {
             arrives(&cluster, node, "a", "1");
             arrives(&cluster, node, "b", "2");

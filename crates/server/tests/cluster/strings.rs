@@ -88,16 +88,6 @@ fn a_scan_returns_every_key_once_and_only_what_matches() {
 }
 
 #[test]
-fn every_protocol_serves() {
-    for protocol in tidemark_registry::NAMES {
-        let cluster = Cluster::regions(protocol, 1, 2);
-        let mut c = cluster.client(0);
-        c.ok(&["SET", "k", "v"]);
-        assert_eq!(c.text(&["GET", "k"]), "v", "{protocol}");
-    }
-}
-
-#[test]
 fn what_was_acknowledged_is_there_after_a_restart() {
     let mut cluster = Cluster::regions("causal", 1, 2);
     let mut c = cluster.client(0);

@@ -60,7 +60,8 @@ struct Folder(TempDir);
 impl Folder {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
-        command.arg("edge").arg("--data").arg(self.0.path()).args(args);
+        // For a cluster that a busy machine holds up; where no gateway is left it does not wait.
+        command.args(["edge", "--wait", "120s", "--data"]).arg(self.0.path()).args(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use tempfile::TempDir;
 pub(crate) use tidemark_patience::eventually;
 use tidemark_patience::{Sought, until, wait_for};
@@ -59,6 +59,27 @@ pub(crate) fn up_ports() -> [String; 2] {
     [first, first + 10].map(|port| port.to_string())
 }
 
+/// At most two clusters run at a time: this counts the room that is left.
+static ROOM: (Mutex<usize>, Condvar) = (Mutex::new(2), Condvar::new());
+
+/// Room for clusters, until it is dropped. A test that holds some takes no more: two tests would wait for each other.
+struct Room(usize);
+
+impl Room {
+    fn take(clusters: usize) -> Self {
+        let left = ROOM.0.lock().unwrap();
+        *ROOM.1.wait_while(left, |left| *left < clusters).unwrap() -= clusters;
+        Self(clusters)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        *ROOM.0.lock().unwrap() += self.0;
+        ROOM.1.notify_all();
+    }
+}
+
 /// A cluster under `tidemark up`.
 pub(crate) struct Up {
     pub(crate) process: Child,
@@ -66,6 +87,7 @@ pub(crate) struct Up {
     said: Arc<Mutex<String>>,
     runtime: Arc<TempDir>,
     _kept: Option<TempDir>,
+    _room: Option<Room>,
 }
 
 impl Up {
@@ -77,37 +99,40 @@ impl Up {
         up
     }
 
-    /// Starts another cluster of the same user.
-    pub(crate) fn beside(&self, args: &[&str]) -> Self {
-        let kept = TempDir::new().unwrap();
-        let mut up = Self::start_with(kept.path(), args, &self.runtime);
-        up._kept = Some(kept);
-        up
+    /// Starts two clusters of the same user.
+    pub(crate) fn two(args: &[&str]) -> [Self; 2] {
+        let (runtime, mut room) = (Arc::new(TempDir::new().unwrap()), Some(Room::take(2)));
+        [(); 2].map(|()| {
+            let kept = TempDir::new().unwrap();
+            let mut up = Self::start_with(kept.path(), args, &runtime, room.take());
+            up._kept = Some(kept);
+            up
+        })
     }
 
     /// Starts a cluster in `dir`, on ports that are free, and waits until it is ready.
     pub(crate) fn start_in(dir: &Path, args: &[&str]) -> Self {
-        Self::start_with(dir, args, &Arc::new(TempDir::new().unwrap()))
+        Self::start_with(dir, args, &Arc::new(TempDir::new().unwrap()), Some(Room::take(1)))
     }
 
-    fn start_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>) -> Self {
+    fn start_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>, room: Option<Room>) -> Self {
         let [base, http] = up_ports();
         let mut all = vec!["up", "--dir", dir.to_str().unwrap()];
         if !dir.join("cluster.toml").exists() {
             all.extend(["--base-port", &base, "--http-port", &http]);
         }
         all.extend(args);
-        let up = Self::spawn_with(dir, &all, runtime);
+        let up = Self::spawn_with(dir, &all, runtime, room);
         up.wait_for("\nready\n");
         up
     }
 
     /// Starts `tidemark` with `args`.
     pub(crate) fn spawn(dir: &Path, args: &[&str]) -> Self {
-        Self::spawn_with(dir, args, &Arc::new(TempDir::new().unwrap()))
+        Self::spawn_with(dir, args, &Arc::new(TempDir::new().unwrap()), Some(Room::take(1)))
     }
 
-    fn spawn_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>) -> Self {
+    fn spawn_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>, room: Option<Room>) -> Self {
         let runtime = Arc::clone(runtime);
         let mut command = Command::new(binary());
         command.args(args).env("XDG_RUNTIME_DIR", runtime.path());
@@ -116,7 +141,7 @@ impl Up {
         let (out, err) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
         follow(out, &said);
         follow(err, &said);
-        Self { process, dir: dir.to_path_buf(), said, runtime, _kept: None }
+        Self { process, dir: dir.to_path_buf(), said, runtime, _kept: None, _room: room }
     }
 
     /// What it has printed so far.
@@ -180,11 +205,14 @@ impl Up {
         serde_json::from_str(&self.order(&["status", "--json"])).unwrap()
     }
 
-    /// What `status` says of one node.
+    /// What `status` says of one node: if it runs, once it has answered.
+    #[track_caller]
     pub(crate) fn node(&self, name: &str) -> Value {
-        let status = self.status();
-        let nodes = status["nodes"].as_array().unwrap().clone();
-        nodes.into_iter().find(|node| node["name"] == name).unwrap()
+        wait_for("the node answers", || {
+            let status = self.status();
+            let node = status["nodes"].as_array().unwrap().iter().find(|node| node["name"] == name).unwrap();
+            (node["state"] != "running" || !node["detail"].is_null()).then(|| node.clone())
+        })
     }
 
     /// The processes of its nodes.

@@ -193,8 +193,7 @@ fn a_port_that_another_program_holds_is_named() {
 
 #[test]
 fn of_several_clusters_one_has_to_be_named() {
-    let first = Up::start(&["--regions", "1"]);
-    let second = first.beside(&["--regions", "1"]);
+    let [first, second] = Up::two(&["--regions", "1"]);
     let unclear = first.tidemark(&["status"]);
     assert_eq!(unclear.status.code(), Some(1));
     let (one, two) = (first.dir.canonicalize().unwrap(), second.dir.canonicalize().unwrap());
