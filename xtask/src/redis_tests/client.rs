@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const REPLY: Duration = Duration::from_secs(6);
 /// A test that has had no reply for this long never ends.
 const TEST: Duration = Duration::from_secs(600);
-/// After this long without a result the client hangs: a test should have ended.
+/// After this long without a result the client hangs, or a test goes on for ever.
 const SILENCE: Duration = Duration::from_secs(900);
 
 /// What is left out: what looks into the server by other means than the protocol, and other servers' premises.
