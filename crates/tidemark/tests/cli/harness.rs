@@ -205,7 +205,7 @@ impl Up {
         serde_json::from_str(&self.order(&["status", "--json"])).unwrap()
     }
 
-    /// What `status` says of one node: if it runs, once it has answered.
+    /// The status of one node: if it runs, once it has answered.
     #[track_caller]
     pub(crate) fn node(&self, name: &str) -> Value {
         wait_for("the node answers", || {
