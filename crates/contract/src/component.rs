@@ -11,6 +11,11 @@ use tidemark_core::ServerId;
 
 /// What handles the events that protocol `P` leaves to it.
 pub trait Component<P: Protocol>: 'static {
+    /// See [`Protocol::for_client`].
+    fn for_client(_message: &P::Peer) -> bool {
+        false
+    }
+
     /// See [`Protocol::on_peer`].
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>);
 

@@ -89,7 +89,8 @@ impl Stabilisation {
     }
 
     /// At every θ: passes on the aggregate of `mine` and what the children last said. At the root that is, with what the
-    /// other roots last said, the stable vector, which is returned.
+    /// other roots last said, the stable vector. The root tells itself as it tells its children: of what it has itself, too, nothing
+    /// counts that could still be lost.
     ///
     /// `wrap` makes a message of the protocol, here and below.
     pub fn tick<P: Protocol>(
@@ -97,19 +98,20 @@ impl Stabilisation {
         mine: Report,
         wrap: impl Fn(Tree) -> P::Peer + Copy,
         cx: &mut Cx<'_, P>,
-    ) -> Option<Vector> {
-        let mut report = self.aggregate(mine)?;
+    ) {
+        let Some(mut report) = self.aggregate(mine) else { return };
         if let Some(parent) = self.parent {
-            cx.send(parent, wrap(Tree::Up(report)));
-            return None;
+            return cx.send(parent, wrap(Tree::Up(report)));
         }
         self.roots.iter().for_each(|(root, _)| cx.send(*root, wrap(Tree::Across(report.clone()))));
-        meet_all(&mut report, &self.roots)?;
-        Some(self.down(report, wrap, cx))
+        if meet_all(&mut report, &self.roots).is_some() {
+            self.tell_children(&report, wrap, cx);
+            cx.send(cx.me, wrap(Tree::Down(report)));
+        }
     }
 
     /// Takes a message. An inner node does not wait for its own θ once every child has reported again. Returns
-    /// the stable vector whenever it learns of one; it is passed on already.
+    /// the stable vector if it learns of one; it is passed on already.
     pub fn on_message<P: Protocol>(
         &mut self,
         (from, message): (ServerId, Tree),
@@ -120,12 +122,17 @@ impl Stabilisation {
         match message {
             Tree::Up(report) => {
                 if self.hear(from, report) {
-                    self.tick(mine, wrap, cx)
-                } else {
-                    None
+                    self.tick(mine, wrap, cx);
                 }
+                None
             }
-            Tree::Down(report) => Some(self.down(report, wrap, cx)),
+            Tree::Down(report) => {
+                self.collector.raise(&report.safe, cx.store);
+                if from != cx.me {
+                    self.tell_children(&report, wrap, cx);
+                }
+                Some(report.stable)
+            }
             Tree::Across(report) => {
                 note(&mut self.roots, from, report);
                 None
@@ -164,15 +171,13 @@ impl Stabilisation {
         Some(report)
     }
 
-    fn down<P: Protocol>(
-        &mut self,
-        report: Report,
+    fn tell_children<P: Protocol>(
+        &self,
+        report: &Report,
         wrap: impl Fn(Tree) -> P::Peer + Copy,
         cx: &mut Cx<'_, P>,
-    ) -> Vector {
-        self.collector.raise(&report.safe, cx.store);
+    ) {
         self.children.iter().for_each(|(child, _)| cx.send(*child, wrap(Tree::Down(report.clone()))));
-        report.stable
     }
 }
 

@@ -233,6 +233,10 @@ impl<P: StableTime> Stabilised<P> {
 }
 
 impl<P: StableTime> Component<P> for Stabilised<P> {
+    fn for_client(message: &P::Peer) -> bool {
+        message.is_slice()
+    }
+
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>) {
         on_peer(server, from, message, cx);
     }
@@ -308,8 +312,8 @@ pub fn hurry<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// θ: passes on along the tree what this server has.
 pub fn aggregate<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let report = report(server, cx);
-    let stable = server.stabilised().tree.tick(report, tree::<P>, cx);
-    heard(server, stable, cx);
+    server.stabilised().tree.tick(report, tree::<P>, cx);
+    server.wake(cx);
 }
 
 /// θ: drops a piece of what nobody reads any more.

@@ -3,7 +3,7 @@
 use crate::member::Member;
 use raft::eraftpb::Message;
 use tidemark_contract::Protocol;
-use tidemark_replica::Fatal;
+use tidemark_replica::{Fatal, Now};
 use tidemark_store::log::{Position, SyncDone, SyncJob};
 
 /// A sync that a member wants.
@@ -49,9 +49,9 @@ impl<P: Protocol> Member<P> {
     ///
     /// # Errors
     /// It failed: the process must stop.
-    pub fn synced(&mut self, (opened, done): (u64, SyncDone)) -> Result<(), Fatal> {
+    pub fn synced(&mut self, now: Now, (opened, done): (u64, SyncDone)) -> Result<(), Fatal> {
         if opened == self.opened {
-            self.held_mut().synced(done)?;
+            self.held_mut().synced(now, done)?;
             self.saved();
         }
         Ok(())

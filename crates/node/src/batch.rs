@@ -1,13 +1,15 @@
 //! The end of a batch: one commit for all that was done, then everything leaves that may.
 
 use crate::core::Core;
+use crate::hold::Limits;
 use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
 use crate::node::{Batch, Fatal, LinkId, Output};
 use crate::of::NodeOf;
+use crate::rule::REGIONS_SYNCED;
 use serde::Serialize;
 use tidemark_contract::Protocol;
-use tidemark_store::log::{Fsync, Position};
+use tidemark_store::log::Position;
 
 impl<P: Protocol> NodeOf<P> {
     pub(crate) fn end_batch(&mut self) -> Result<Batch, Fatal> {
@@ -30,18 +32,14 @@ impl<P: Protocol> NodeOf<P> {
         for output in self.hold.take_outputs(now) {
             self.send(output);
         }
-        let durable = self.hold.released(now);
-        self.core.seal(position, durable);
-        self.shared.release(&mut self.sessions, self.core.released);
+        let limits = self.hold.limits(now);
+        self.core.seal(position, limits);
+        self.shared.release(&mut self.sessions, self.core.released.clients);
         for (link, why) in self.core.leave() {
             self.end_link(link, Some(why));
             self.core.outputs.push_back(Output::Close { link });
         }
-        if self.core.config.fsync == Fsync::Always
-            && let Some(job) = self.hold.sync_job()
-        {
-            self.core.outputs.push_back(Output::Job(job));
-        }
+        self.sync_if_due();
         self.send_copies();
         // A batch that only hands out outputs has written nothing: streams would be looked at for ever.
         self.core.streams_due |= worked && self.core.links.has_streams();
@@ -51,35 +49,47 @@ impl<P: Protocol> NodeOf<P> {
 }
 
 impl Core {
-    /// Closes the batch that ends at `position` of the log, which is durable up to `durable`.
-    fn seal(&mut self, position: Position, durable: Position) {
-        if position <= durable && self.unreleased.is_empty() {
+    /// Closes the batch that ends at `position` of the log.
+    fn seal(&mut self, position: Position, limits: Limits) {
+        if position <= limits.clients && self.unreleased.is_empty() {
             // The usual way: no list is made.
-            self.released = self.batch;
-            if !self.speaks {
-                return;
+            self.released.clients = self.batch;
+        } else {
+            self.unreleased.push_back((self.batch, position));
+            while let Some((batch, position)) = self.unreleased.front().copied()
+                && position <= limits.clients
+            {
+                self.released.clients = batch;
+                self.unreleased.pop_front();
             }
-            for outgoing in self.outgoing.iter_mut().filter(|outgoing| !outgoing.held.is_empty()) {
+        }
+        if limits.clients == limits.others {
+            self.released.others = self.released.clients;
+        }
+        if self.speaks {
+            self.hold_or_free(position, limits);
+        }
+        for (gate, limit) in [(&mut self.near, limits.siblings), (&mut self.far, limits.others)] {
+            while let Some((node, mut held)) = gate.release(limit) {
+                self.outgoing[node.index()].free.append(&mut held);
+                self.speaks = true;
+            }
+        }
+    }
+
+    /// What was said in the batch that ends at `position` may leave now, or later.
+    fn hold_or_free(&mut self, position: Position, limits: Limits) {
+        let nodes = self.outgoing.iter_mut().zip(&self.config.cluster.nodes).enumerate();
+        for (at, (outgoing, layout)) in nodes.filter(|(_, (outgoing, _))| !outgoing.held.is_empty()) {
+            let (gate, limit) = match layout.dc == self.dc || !REGIONS_SYNCED.kept() {
+                true => (&mut self.near, limits.siblings),
+                false => (&mut self.far, limits.others),
+            };
+            if position <= limit && gate.is_empty() {
                 outgoing.free.append(&mut outgoing.held);
+            } else {
+                gate.push(position, (NodeId(at as u16), std::mem::take(&mut outgoing.held)));
             }
-            return;
-        }
-        self.unreleased.push_back((self.batch, position));
-        for at in 0..self.outgoing.len() {
-            if !self.outgoing[at].held.is_empty() {
-                let held = std::mem::take(&mut self.outgoing[at].held);
-                self.gate.push(self.batch, (NodeId(at as u16), held));
-            }
-        }
-        while let Some((batch, position)) = self.unreleased.front().copied()
-            && position <= durable
-        {
-            self.released = batch;
-            self.unreleased.pop_front();
-        }
-        while let Some((node, mut held)) = self.gate.release(self.released) {
-            self.outgoing[node.index()].free.append(&mut held);
-            self.speaks = true;
         }
     }
 

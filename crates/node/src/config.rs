@@ -17,6 +17,9 @@ pub struct Config {
     pub peer_secret: Option<String>,
     /// When a write is durable.
     pub fsync: Fsync,
+    /// Names the start of the machine, so that a loss of power can be told from the death of the process; empty if that is not
+    /// known.
+    pub boot: String,
     /// How far ahead of physical time a stamp may lie, in microseconds.
     pub max_skew_us: Micros,
     /// The size of a log segment.
@@ -53,6 +56,8 @@ pub struct Pace {
     pub upkeep_us: Micros,
     /// Between two looks at the log for records to send: what is written within it leaves together.
     pub stream_round_us: Micros,
+    /// Between two syncs of the log that let records leave: those that are written within it leave together.
+    pub sync_us: Micros,
     /// The longest that dialling and the handshake may take.
     pub handshake_us: Micros,
     /// Between two dials: at first, and at most.
@@ -72,6 +77,7 @@ impl Default for Pace {
         Self {
             upkeep_us: 20_000,
             stream_round_us: 1_000,
+            sync_us: 1_000,
             handshake_us: 5_000_000,
             dial_us: (20_000, 1_000_000),
             offer_again_us: 100_000,

@@ -11,10 +11,11 @@ use crate::link::frame::FrameBuffer;
 use crate::link::hello::Epoch;
 use crate::link::relays::Relays;
 use crate::link::table::Links;
-use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
+use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, Released, SessionId};
 use crate::notice::{Level, Notice};
 use crate::observe::{Passing, Way, What};
 use crate::status::Counters;
+use crate::syncs::Syncs;
 use fastrand::Rng;
 use std::collections::VecDeque;
 use tidemark_contract::Topology;
@@ -117,12 +118,13 @@ pub(crate) struct Core {
     pub(crate) lost_copies: Vec<(Micros, u64, u64)>,
     /// The last batch that was committed, and the last that may leave.
     pub(crate) batch: Batch,
-    pub(crate) released: Batch,
+    pub(crate) released: Released,
     pub(crate) unreleased: VecDeque<(Batch, Position)>,
-    /// Messages of batches that are not released.
-    pub(crate) gate: Gate<(NodeId, FrameBuffer)>,
+    /// Messages to nodes of this region, and of others, by the end of the log that they wait for.
+    pub(crate) near: Gate<(NodeId, FrameBuffer), Position>,
+    pub(crate) far: Gate<(NodeId, FrameBuffer), Position>,
     pub(crate) upkeep_at: Micros,
-    pub(crate) sync_at: Micros,
+    pub(crate) syncs: Syncs,
     /// When streams were looked at last, and whether they have to be again.
     pub(crate) streams_at: Micros,
     pub(crate) streams_due: bool,

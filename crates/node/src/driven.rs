@@ -5,10 +5,10 @@ use crate::job::{Done, Result as JobResult};
 use crate::link::frame::HEADER;
 use crate::link::table::{Role, Stage};
 use crate::node::{
-    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach, SessionId,
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach, Released, SessionId,
 };
 use crate::observe::{Way, What};
-use crate::of::{self, NodeOf, SYNC_US};
+use crate::of::{self, NodeOf};
 use crate::shared::PastName;
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
@@ -21,7 +21,6 @@ use tidemark_contract::{Info, Params as _, Protocol, Session, Topology};
 use tidemark_core::{Micros, Op, Outcome};
 use tidemark_replica::{Change, Now};
 use tidemark_store::disk::Disk;
-use tidemark_store::log::Fsync;
 use tidemark_store::{Expired, Sought};
 
 impl<P: Protocol> NodeOf<P> {
@@ -77,6 +76,9 @@ impl<P: Protocol> NodeOf<P> {
         }
         self.look_after_members();
         self.look_for_relays();
+        if let Some(job) = self.hold.spare_job() {
+            self.core.outputs.push_back(Output::Job(job));
+        }
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()
         {
@@ -190,7 +192,7 @@ impl<P: Protocol> Node for NodeOf<P> {
         let core = &self.core;
         let timer = self.hold.next_timer().unwrap_or(Micros::MAX);
         let deadline = core.deadlines.front().map_or(Micros::MAX, |deadline| deadline.at);
-        let sync = if core.config.fsync == Fsync::EverySec { core.sync_at } else { Micros::MAX };
+        let sync = core.syncs.next(core.config.fsync);
         let lost = core.lost_copies.iter().map(|lost| lost.0).min().unwrap_or(Micros::MAX);
         let links = core.links.next_due().min(self.next_dial()).min(self.next_look());
         timer.min(deadline).min(core.upkeep_at).min(sync).min(lost).min(links)
@@ -207,13 +209,8 @@ impl<P: Protocol> Node for NodeOf<P> {
         if self.core.upkeep_at <= now.mono {
             self.run_upkeep();
         }
-        if self.core.sync_at <= now.mono {
-            self.core.sync_at = now.mono + SYNC_US;
-            if self.core.config.fsync == Fsync::EverySec
-                && let Some(job) = self.hold.sync_job()
-            {
-                self.core.outputs.push_back(Output::Job(job));
-            }
+        if self.core.syncs.next(self.core.config.fsync) <= now.mono {
+            self.core.wants_commit = true;
         }
         self.tell_lost_copies();
         if self.core.links.next_due() <= now.mono {
@@ -251,7 +248,15 @@ impl<P: Protocol> Node for NodeOf<P> {
                 self.copy_sealed(link, sealed);
                 Ok(())
             }
-            sync => self.hold.synced(Done(sync)),
+            JobResult::Spare(opened, spare) => {
+                self.hold.spared(opened, spare);
+                Ok(())
+            }
+            sync => {
+                let covered = self.core.syncs.covered();
+                self.core.released.others = self.core.released.others.max(covered);
+                self.hold.synced(now, Done(sync))
+            }
         };
         if let Err(fatal) = result {
             self.core.fail(fatal);
@@ -284,12 +289,13 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.is_alone() || self.hold.member_mut().is_none_or(|member| member.hand_over(now))
     }
 
-    fn commit(&mut self, now: Now) -> Result<Batch, Fatal> {
+    fn commit(&mut self, now: Now, synced: bool) -> Result<Batch, Fatal> {
         self.core.now = now;
+        self.core.syncs.wanted |= synced;
         self.end_batch()
     }
 
-    fn released(&self) -> Batch {
+    fn released(&self) -> Released {
         self.core.released
     }
 
@@ -324,7 +330,7 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.core.now = now;
         self.end_batch()?;
         if let Some(job) = self.hold.sync_job() {
-            self.hold.synced(job.run())?;
+            self.hold.synced(now, job.run())?;
         }
         self.hold.close()
     }

@@ -3,25 +3,26 @@
 use crate::node::Batch;
 use std::collections::VecDeque;
 
-/// Items by the batch that has to be released before they leave. Nothing is allocated while batches are released at once.
+/// Items by the batch (or the position of the log) that has to be released before they leave. Nothing is allocated while batches are
+/// released at once.
 #[derive(Debug)]
-pub struct Gate<T>(VecDeque<(Batch, T)>);
+pub struct Gate<T, At = Batch>(VecDeque<(At, T)>);
 
-impl<T> Default for Gate<T> {
+impl<T, At> Default for Gate<T, At> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<T> Gate<T> {
-    /// Holds `item` until `batch` is released. REQUIRES: no later batch was held before.
-    pub fn push(&mut self, batch: Batch, item: T) {
-        debug_assert!(self.0.back().is_none_or(|(last, _)| *last <= batch));
+impl<T, At: Copy + Ord> Gate<T, At> {
+    /// Holds `item` until `batch` is released, and what was held before it.
+    pub fn push(&mut self, batch: At, item: T) {
+        let batch = self.0.back().map_or(batch, |(last, _)| batch.max(*last));
         self.0.push_back((batch, item));
     }
 
     /// The next item of those that may leave now that `released` is.
-    pub fn release(&mut self, released: Batch) -> Option<T> {
+    pub fn release(&mut self, released: At) -> Option<T> {
         self.0
             .front()
             .is_some_and(|(batch, _)| *batch <= released)

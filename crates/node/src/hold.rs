@@ -6,11 +6,28 @@ use crate::node::Fatal;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, PartitionId};
 use tidemark_group::Member;
-use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone};
-use tidemark_store::log::Position;
+use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, Waits};
+use tidemark_store::log::{Position, SpareDone};
 
 fn fatal(error: impl std::fmt::Display) -> Fatal {
     Fatal(error.to_string())
+}
+
+/// Up to where the log is so that what rests on it may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// To clients of this node.
+    pub(crate) clients: Position,
+    /// To nodes of its region, on behalf of clients.
+    pub(crate) siblings: Position,
+    /// To whomever.
+    pub(crate) others: Position,
+}
+
+impl Limits {
+    fn of_all(position: Position) -> Self {
+        Self { clients: position, siblings: position, others: position }
+    }
 }
 
 /// How a node holds its partitions.
@@ -98,7 +115,7 @@ impl<P: Protocol> Hold<P> {
         }
     }
 
-    /// Ends the turn: its records are written. What the turn did may leave once [`Self::released`] has reached what this
+    /// Ends the turn: its records are written. What the turn did may leave once [`Self::limits`] have reached what this
     /// returns.
     pub(crate) fn commit(&mut self, now: Now) -> Result<Position, Fatal> {
         match self {
@@ -113,11 +130,47 @@ impl<P: Protocol> Hold<P> {
     }
 
     /// What was done in turns up to here may leave now.
-    pub(crate) fn released(&self, now: Now) -> Position {
+    pub(crate) fn limits(&self, now: Now) -> Limits {
         match self {
-            Self::Alone(host) => host.durable(),
-            Self::Member(member) => member.released(now),
-            Self::Founding(_) => Position::START,
+            Self::Alone(host) => Limits {
+                clients: host.for_clients(),
+                siblings: host.for_siblings(),
+                others: host.durable(),
+            },
+            Self::Member(member) => Limits::of_all(member.released(now)),
+            Self::Founding(_) => Limits::of_all(Position::START),
+        }
+    }
+
+    /// For what a sync that could run now is waited for; with `linked`, there are nodes that records may leave for.
+    pub(crate) fn waits_for_sync(&self, linked: bool) -> Option<Waits> {
+        match self {
+            Self::Alone(host) => host.waits_for_sync(linked),
+            Self::Member(member) => member.held().waits_for_sync(linked),
+            Self::Founding(_) => None,
+        }
+    }
+
+    /// The making of the log's next segment, when it will soon need it.
+    pub(crate) fn spare_job(&mut self) -> Option<Job> {
+        let opened = self.opened();
+        self.kept_mut()?.spare_job().map(|job| Job(Work::Spare(opened, job)))
+    }
+
+    /// A segment was made, in the opening `of`. One of an earlier opening is removed by the next.
+    pub(crate) fn spared(&mut self, of: u64, done: SpareDone) {
+        let opened = self.opened();
+        if let Some(host) = self.kept_mut().filter(|_| opened == of) {
+            host.spared(done);
+        }
+    }
+
+    /// Whose log it is, whether requests may be given to it or not.
+    fn kept_mut(&mut self) -> Option<&mut Host<P>> {
+        match self {
+            Self::Alone(host) => Some(host),
+            Self::Member(member) => Some(member.kept_mut()),
+            Self::Founding(_) => None,
         }
     }
 
@@ -140,10 +193,10 @@ impl<P: Protocol> Hold<P> {
     }
 
     /// A sync has ended; one of an earlier opening is ignored.
-    pub(crate) fn synced(&mut self, done: Done) -> Result<(), Fatal> {
+    pub(crate) fn synced(&mut self, now: Now, done: Done) -> Result<(), Fatal> {
         match (self, done.0) {
-            (Self::Alone(host), JobResult::Sync(done)) => host.synced(done).map_err(fatal),
-            (Self::Member(member), JobResult::MemberSync(done)) => member.synced(done).map_err(fatal),
+            (Self::Alone(host), JobResult::Sync(done)) => host.synced(now, done).map_err(fatal),
+            (Self::Member(member), JobResult::MemberSync(done)) => member.synced(now, done).map_err(fatal),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::node::LinkId;
 use bytes::Bytes;
 use tidemark_group::{CopyOut, RecallJob, Recalled, SyncTask};
 use tidemark_replica::{OpenError, SealDone, SealJob, UpkeepDone, UpkeepJob};
-use tidemark_store::log::{SyncDone, SyncJob};
+use tidemark_store::log::{SpareDone, SpareJob, SyncDone, SyncJob};
 
 /// How much one frame of a copy holds, about, in bytes.
 const PIECE_BYTES: usize = 256 << 10;
@@ -12,7 +12,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// In which order jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// One after the other, in the order in which they were asked for: they concern the log.
+    /// One after the other: syncs of the log, for which clients and other nodes wait.
     Log,
     /// At any time, beside others.
     Any,
@@ -26,6 +26,7 @@ pub(crate) enum Work {
     MemberSync(SyncTask),
     /// With how often the member that it is for has begun anew.
     Upkeep(u64, UpkeepJob),
+    Spare(u64, SpareJob),
     Recall(RecallJob),
     Piece(LinkId, Box<CopyOut>),
     Seal(LinkId, SealJob),
@@ -38,6 +39,7 @@ pub(crate) enum Result {
     Sync(SyncDone),
     MemberSync((u64, SyncDone)),
     Upkeep(u64, UpkeepDone),
+    Spare(u64, SpareDone),
     Recall(Recalled),
     Piece(LinkId, Box<CopyOut>, std::result::Result<Option<Bytes>, OpenError>),
     Seal(LinkId, SealDone),
@@ -47,9 +49,8 @@ impl Job {
     /// Where it runs.
     pub fn lane(&self) -> Lane {
         match &self.0 {
-            Work::Upkeep(_, job) if !job.ends() => Lane::Any,
-            Work::Sync(_) | Work::MemberSync(_) | Work::Upkeep(..) => Lane::Log,
-            Work::Recall(_) | Work::Piece(..) | Work::Seal(..) => Lane::Any,
+            Work::Sync(_) | Work::MemberSync(_) => Lane::Log,
+            _ => Lane::Any,
         }
     }
 
@@ -59,6 +60,7 @@ impl Job {
             Work::Sync(job) => Result::Sync(job.run()),
             Work::MemberSync(task) => Result::MemberSync(task.run()),
             Work::Upkeep(opened, job) => Result::Upkeep(opened, job.run()),
+            Work::Spare(opened, job) => Result::Spare(opened, job.run()),
             Work::Recall(job) => Result::Recall(job.run()),
             Work::Piece(link, mut copy) => {
                 let piece = copy.next_piece(PIECE_BYTES);
@@ -71,9 +73,11 @@ impl Job {
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
+        f.write_str(match &self.0 {
             Work::Sync(_) | Work::MemberSync(_) => "sync",
+            Work::Upkeep(_, job) if job.ends() => "end of a snapshot",
             Work::Upkeep(..) => "upkeep",
+            Work::Spare(..) => "next segment",
             Work::Recall(_) => "recall",
             Work::Piece(..) => "piece of a copy",
             Work::Seal(..) => "seal a copy",

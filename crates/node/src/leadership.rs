@@ -10,7 +10,7 @@ use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
 use crate::link::hello::{LinkKind, Speaker};
 use crate::link::table::Role;
-use crate::node::{Fatal, Output};
+use crate::node::{Fatal, Output, Released};
 use crate::notice::Level;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
@@ -160,15 +160,16 @@ impl<P: Protocol> NodeOf<P> {
             self.core.end_order(order.id, Err(LEADERSHIP_LOST.to_string()));
         }
         self.core.outgoing.iter_mut().for_each(|outgoing| outgoing.held = FrameBuffer::default());
-        self.core.gate.clear();
+        self.core.near.clear();
+        self.core.far.clear();
         self.core.unreleased.clear();
-        let released = self.core.released;
+        let released = self.core.released.clients;
         for session in self.sessions.iter().filter(|session| session.pending || session.knows > released) {
             session.abandon();
             self.core.outputs.push_back(Output::Ended { session: session.id });
         }
         let sessions = &mut self.sessions;
         self.shared.take_back(|id| sessions.get(id).is_some_and(|session| session.knows <= released));
-        self.core.released = self.core.batch;
+        self.core.released = Released { clients: self.core.batch, others: self.core.batch };
     }
 }

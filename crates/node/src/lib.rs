@@ -29,6 +29,7 @@ pub mod rule;
 mod sessions;
 mod shared;
 pub mod status;
+mod syncs;
 pub mod token;
 
 pub use config::{Config, Pace, RaftLimits};
@@ -41,7 +42,7 @@ pub use layout::{ClusterLayout, GroupId, Groups, NodeId, NodeLayout, WanLink};
 pub use link::hello::LinkKind;
 pub use node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output, Reach,
-    SessionId,
+    Released, SessionId,
 };
 pub use notice::{Level, Notice};
 pub use observe::{Content, Observer, Passing, Sink, Way, What};

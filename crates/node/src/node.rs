@@ -12,16 +12,21 @@
 //!    [`Node::next_timeout`] has come, [`Node::done`] for jobs that ended.
 //! 2. [`Node::commit`] ends the batch: one write of the log, or one entry of the Raft group.
 //! 3. [`Node::poll`] until it returns nothing. Jobs go to threads.
-//! 4. [`Node::released`]: replies of the batches up to there may be written to clients.
+//! 4. [`Node::released`]: replies of the batches up to there may be written to clients, and to edge clients.
 //! 5. [`Node::transmit`] for each link that was [`Output::Ready`]; it may want another batch ([`Node::wants_commit`]).
 //!
 //! # What must be durable before an output leaves
 //!
+//! *Durable* is synced, unless the policy is `no`; in a Raft group, agreed on. *Written* is enough for what only clients of this region
+//! are told, under `everysec`.
+//!
 //! | output | requirement | kept by |
 //! |---|---|---|
-//! | the outcome that [`Node::begin`] returns, the text of [`Node::export`] | the batch of the call: `released() >=` what the next [`Node::commit`] returns. It covers versions that were merely read, also those of earlier batches | driver, with a [`crate::Gate`] |
+//! | the outcome that [`Node::begin`] returns | the batch of the call is written: `released().clients >=` what the next [`Node::commit`] returns. It covers versions that were merely read, also those of earlier batches | driver, with a [`crate::Gate`] |
 //! | [`Output::Done`] | the batch in which the driver hands it on, likewise | driver |
-//! | a request, reply, refusal or message to another server | the batch that caused it: a request carries dependencies on what its session has just read | node |
+//! | the text of [`Node::export`]; an outcome for an edge client, which keeps it | likewise, but synced: `released().others` | driver |
+//! | a request, reply or refusal within the region; of messages, those that are [for a client](tidemark_contract::Protocol::for_client) | the batch that caused it is written: a request carries dependencies on what its session has just read | node |
+//! | the same to another region; any other message | the batch that caused it | node |
 //! | a request that is returned because this node does not lead; Raft append and heartbeat of a leader | nothing | – |
 //! | Raft vote, append response | term, vote and entries are synced | node |
 //! | a record on a replication stream, a heartbeat on it | the record, in a Raft group committed | node |
@@ -30,7 +35,7 @@
 //! | part of a copy; that it was taken | its source is durable by construction; sealed and loaded | node |
 //! | handshake | the epoch that it names, in a Raft group the first entry of its term; the file `member` | node |
 //! | [`Output::Ordered`] | the batch of the order | node |
-//! | a broadcast | the batch of the call | node |
+//! | a broadcast | the batch of the call; within the region, written | node |
 //! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
@@ -77,6 +82,15 @@ pub struct LinkId(pub u64);
 /// The number of a batch: 1 is the first. Later batches have higher numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Batch(pub u64);
+
+/// What may leave a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// What batches up to this one did may be told to clients.
+    pub clients: Batch,
+    /// What batches up to this one did may be told to whomever, and kept there: the death of this machine takes nothing of it back.
+    pub others: Batch,
+}
 
 /// Names an operator's order; the driver chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -316,15 +330,14 @@ pub trait Node: Inspect + NodeGroups {
     /// nothing left to wait for.
     fn hand_over(&mut self, now: Now) -> bool;
 
-    /// Ends the batch.
+    /// Ends the batch. With `synced`, the driver holds back something until what was done in it is released to others.
     ///
     /// # Errors
     /// The log failed: nothing of this batch may leave, and the process must stop. Every later call returns the same.
-    fn commit(&mut self, now: Now) -> Result<Batch, Fatal>;
+    fn commit(&mut self, now: Now, synced: bool) -> Result<Batch, Fatal>;
 
-    /// What batches up to this one did may leave. It is looked at by each commit, and never falls. REQUIRES: [`Self::poll`] was
-    /// drained since the last commit.
-    fn released(&self) -> Batch;
+    /// What may leave. It is looked at by each commit, and never falls. REQUIRES: [`Self::poll`] was drained since the last commit.
+    fn released(&self) -> Released;
 
     /// The next output.
     fn poll(&mut self) -> Option<Output>;

@@ -14,6 +14,7 @@ use crate::notice::Level;
 use crate::requests::{Reply, Unrouted};
 use crate::sessions::Sessions;
 use crate::shared::SharedPasts;
+use crate::syncs::Syncs;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +22,6 @@ use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig, Now};
 use tidemark_store::disk::Disk;
-
-/// Between two syncs of policy `everysec`, in microseconds.
-pub(crate) const SYNC_US: u64 = 1_000_000;
 
 /// A node that runs protocol `P`.
 pub(crate) struct NodeOf<P: Protocol> {
@@ -77,6 +75,8 @@ impl<P: Protocol> NodeOf<P> {
             topology,
             params,
             fsync: config.fsync,
+            boot: config.boot.clone(),
+            several: config.cluster.nodes.iter().filter(|node| node.dc == config.dc() && !node.partitions.is_empty()).count() > 1,
             max_skew_us: config.max_skew_us,
             log_segment_bytes: config.log_segment_bytes,
             log_retain_bytes: config.log_retain_bytes,
@@ -210,9 +210,10 @@ fn core(
         batch: Default::default(),
         released: Default::default(),
         unreleased: VecDeque::new(),
-        gate: Default::default(),
+        near: Default::default(),
+        far: Default::default(),
         upkeep_at: now.mono + config.pace.upkeep_us,
-        sync_at: now.mono + SYNC_US,
+        syncs: Syncs::new(now.mono),
         streams_at: now.mono,
         streams_due: false,
         wants_commit: true,

@@ -127,9 +127,10 @@ impl<P: Protocol> NodeOf<P> {
             return;
         }
         let dc = self.core.dc_of(node);
-        let Core { gate, outgoing, .. } = &mut self.core;
+        let Core { near, far, outgoing, .. } = &mut self.core;
         let Outgoing { held, free, .. } = &mut outgoing[node.index()];
-        let gated = gate.iter_mut().filter(|(to, _)| *to == node).map(|(_, buffer)| buffer);
+        let gated = near.iter_mut().chain(far.iter_mut());
+        let gated = gated.filter(|(to, _)| *to == node).map(|(_, buffer)| buffer);
         let mut requests = Vec::new();
         for buffer in gated.chain([held, free]) {
             let mut others = FrameBuffer::default();

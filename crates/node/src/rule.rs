@@ -3,10 +3,11 @@
 use tidemark_contract::Rule;
 
 tidemark_contract::rules! {
-    from Rule::CARRIERS + 9;
+    from Rule::CARRIERS + 24;
     HEADERS_ARE_CHECKED, // a frame whose length may be damaged ends the link
     PAYLOADS_ARE_CHECKED, // a frame whose values may be damaged ends the link
     HEARSAY_IS_CHECKED, // a leader that says that it leads no more, maybe long ago, is asked
     POOLS_TAKE, // an operation of a session that shares its past begins with what the others were told
+    REGIONS_SYNCED, // what is said to another region waits for the sync
     POOLS_KEEP, // of a shared past only that is dropped which something newer implies
 }

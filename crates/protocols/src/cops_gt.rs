@@ -246,8 +246,7 @@ impl Checked for CopsGt {
     /// Tells peers and siblings what is applied here and everywhere.
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
         dependency_checked::announce(self, cx);
-        let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-        stable.into_iter().for_each(|stable| self.stable.merge(&stable));
+        self.stabilisation.tick(self.report(), Peer::Tree, cx);
         self.collect(cx);
     }
 }

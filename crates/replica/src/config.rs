@@ -28,6 +28,10 @@ pub struct HostConfig<P: Protocol> {
     pub params: P::Params,
     /// When a commit is durable.
     pub fsync: Fsync,
+    /// Names the start of the machine; empty if that is not known.
+    pub boot: String,
+    /// Whether other nodes of this region hold other partitions.
+    pub several: bool,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
     /// The size of a log segment, in bytes.

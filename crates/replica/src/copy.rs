@@ -6,7 +6,7 @@
 use crate::entry::{Entries, push_record};
 use crate::group::{Span, is_within};
 use crate::host::Host;
-use crate::record::{GROUP, WRITTEN};
+use crate::record::{CEILING, GROUP, START, WRITTEN};
 use crate::recover::{Item, OpenError};
 use crate::replay::Replay;
 use bytes::Bytes;
@@ -125,8 +125,9 @@ impl CopyReader {
                     while piece.len() < max_bytes
                         && let Some(item) = reader.read()?
                     {
-                        // What is kept of the group goes with the message that says that there is a copy.
-                        if item.kind != GROUP {
+                        // What is kept of the group goes with the message that says that there is a copy; how this host
+                        // started is nothing to others.
+                        if ![GROUP, START, CEILING].contains(&item.kind) {
                             let header = (item.kind, item.partition, item.seq);
                             push_record(&mut piece, header, |buffer| buffer.extend_from_slice(item.payload));
                         }

@@ -221,7 +221,7 @@ impl<P: Protocol> Host<P> {
     }
 
     /// A record that is of no entry, or of one that somebody else made.
-    fn append_as_it_is(
+    pub(crate) fn append_as_it_is(
         &mut self,
         kind: u8,
         partition: u16,

@@ -1,11 +1,14 @@
 //! Events in, effects out, one commit a turn.
 
+use crate::arrivals::Arrivals;
 use crate::config::{HostConfig, Now};
 use crate::group::Membership;
+use crate::lineage::Lineage;
 use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
+use crate::rule::{CONFIRMED_SYNCED, SAID_SYNCED};
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
@@ -15,12 +18,21 @@ use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
 use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
-use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
+use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SpareDone, SpareJob, SyncDone, SyncJob};
 
 /// The host cannot go on; its process stops and says this.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("this server stops: {0}")]
 pub struct Fatal(#[from] pub LogError);
+
+/// For what a sync of the log is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Somebody waits for an answer, or for the other side of what was said.
+    ForAnswer,
+    /// Records are to leave, or to be confirmed.
+    ForStream,
+}
 
 /// The partitions of one server thread, and their log.
 pub struct Host<P: Protocol> {
@@ -45,15 +57,23 @@ pub struct Host<P: Protocol> {
     pub(crate) disowned: Option<String>,
     effects: Vec<Effect<P>>,
     /// Messages between partitions of this host, delivered within the event.
-    within: VecDeque<(ServerId, ServerId, P::Peer)>,
+    pub(crate) within: VecDeque<(ServerId, ServerId, P::Peer)>,
     /// Of this turn, not committed.
     replies: Vec<Output<P>>,
     pub(crate) sends: Vec<Output<P>>,
+    /// Messages of this turn that concern an operation of a client, to nodes of its region.
+    near: Vec<Output<P>>,
     /// Committed; each batch may leave once the log is durable up to its position.
     held: VecDeque<(Position, Vec<Output<P>>)>,
+    /// Committed; each batch may leave once clients may be told of it.
+    held_near: VecDeque<(Position, Vec<Output<P>>)>,
+    pub(crate) arrivals: Arrivals<P>,
+    pub(crate) lineage: Lineage,
+    /// Requests that wait for a ceiling to be synced.
+    delayed: Vec<(PartitionId, Ticket, P::Request, usize)>,
     /// Up to where the partitions know the log to be durable.
     settled: Position,
-    highest_wall: Micros,
+    pub(crate) highest_wall: Micros,
     /// See [`Host::on_behalf_of`].
     pub(crate) cause: u64,
 }
@@ -62,6 +82,8 @@ impl<P: Protocol> Host<P> {
     pub(crate) fn assemble(config: HostConfig<P>, disk: Arc<dyn Disk>, recovery: Recovery<P>) -> Self {
         let Recovery { directory, log, known, places, upkeep, group, cut, .. } = recovery;
         let mut place_of = vec![usize::MAX; config.topology.partitions];
+        let defer = config.several && config.fsync == Fsync::EverySec && group.is_none();
+        let lineage = Lineage::new(known.past.clone(), config.fsync, group.is_some());
         places.iter().enumerate().for_each(|(at, place)| place_of[place.id.index()] = at);
         Self {
             config,
@@ -81,7 +103,12 @@ impl<P: Protocol> Host<P> {
             within: VecDeque::new(),
             replies: Vec::new(),
             sends: Vec::new(),
+            near: Vec::new(),
             held: VecDeque::new(),
+            held_near: VecDeque::new(),
+            arrivals: Arrivals::new(defer),
+            lineage,
+            delayed: Vec::new(),
             settled: Position::START,
             highest_wall: 0,
             cause: 0,
@@ -149,6 +176,12 @@ impl<P: Protocol> Host<P> {
             let (from, cause) = (self.server(to), 0);
             return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
         }
+        self.wall(now);
+        if let Some(bytes) = writes
+            && self.is_over_ceiling()
+        {
+            return self.delayed.push((to, ticket, request, bytes));
+        }
         self.event(now, to, |protocol, cx| protocol.on_request(ticket, request, cx));
     }
 
@@ -181,6 +214,7 @@ impl<P: Protocol> Host<P> {
     fn handle(&mut self, now: Now, to: PartitionId, event: impl FnOnce(&mut P, &mut Cx<'_, P>)) {
         let wall = self.wall(now);
         let mut effects = std::mem::take(&mut self.effects);
+        let within = self.within.len();
         let me = self.server(to);
         let place = &mut self.places[self.place_of[to.index()]];
         let protocol = place.protocol.as_mut().expect("every partition has started");
@@ -192,16 +226,19 @@ impl<P: Protocol> Host<P> {
             self.carry_out(now, me, effect);
         }
         self.effects = effects;
+        if self.within.len() > within {
+            self.defer_messages(within);
+        }
     }
 
+
     /// Physical time as the protocol bears it.
-    fn wall(&mut self, now: Now) -> Micros {
+    pub(crate) fn wall(&mut self, now: Now) -> Micros {
+        let wall = now.wall.max(self.lineage.from);
+        self.highest_wall = self.highest_wall.max(wall);
         match P::INFO.clock {
-            Clock::Any => now.wall,
-            Clock::Monotone => {
-                self.highest_wall = self.highest_wall.max(now.wall);
-                self.highest_wall
-            }
+            Clock::Any => wall,
+            Clock::Monotone => self.highest_wall,
         }
     }
 
@@ -229,12 +266,17 @@ impl<P: Protocol> Host<P> {
             Effect::Send(to, message) if to.dc == self.config.dc && self.holds(to.partition) => {
                 self.within.push_back((me, to, message));
             }
-            Effect::Send(to, message) => self.sends.push(Output::Send { from, to, message, cause }),
+            Effect::Send(to, message) => {
+                let near = to.dc == self.config.dc && P::for_client(&message);
+                let sends = if near || !SAID_SYNCED.kept() { &mut self.near } else { &mut self.sends };
+                sends.push(Output::Send { from, to, message, cause });
+            }
             Effect::Write { key, version, regions } => {
                 let place = self.place_mut(me.partition);
                 place.written += 1;
                 place.last.include(P::EXTENSIONS.written_at(&version));
                 let seq = place.written;
+                self.lineage.stamp(version.stamp.ts);
                 let payload = (regions, record::parts(&key, &version));
                 let encode = |buffer: &mut Vec<u8>| record::encode(&payload, buffer);
                 if let Some(position) = self.append(WRITTEN, me.partition, seq, encode) {
@@ -243,7 +285,8 @@ impl<P: Protocol> Host<P> {
             }
             Effect::Revise { key, stamp, meta } => {
                 let payload = (key, stamp, meta);
-                self.append(REVISED, me.partition, 0, |buffer| record::encode(&payload, buffer));
+                let revised = self.append(REVISED, me.partition, 0, |buffer| record::encode(&payload, buffer));
+                revised.into_iter().for_each(|position| self.lineage.show(position));
             }
             Effect::Heartbeat(ts) => {
                 let place = self.place_mut(me.partition);
@@ -294,6 +337,7 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// The log failed: nothing of this turn may leave, and the process must stop.
     pub fn commit(&mut self) -> Result<Position, Fatal> {
+        self.raise_ceiling();
         if let Some(fatal) = &self.fatal {
             return Err(fatal.clone());
         }
@@ -309,16 +353,19 @@ impl<P: Protocol> Host<P> {
         if position > before {
             self.places.iter_mut().for_each(|place| place.committed(position));
         }
-        if !(self.replies.is_empty() && self.sends.is_empty()) {
-            let mut batch = std::mem::take(&mut self.sends);
-            batch.append(&mut self.replies);
-            self.held.push_back((position, batch));
+        self.arrivals.committed(position);
+        self.near.append(&mut self.replies);
+        for (held, sends) in [(&mut self.held, &mut self.sends), (&mut self.held_near, &mut self.near)] {
+            if !sends.is_empty() {
+                held.push_back((position, std::mem::take(sends)));
+            }
         }
         self.settle();
         Ok(position)
     }
 
-    /// Everything at or below may leave.
+    /// Everything at or below may leave for other nodes. What concerns a client of this region may leave earlier:
+    /// [`Self::for_clients`].
     #[inline]
     pub fn durable(&self) -> Position {
         self.group.as_ref().map_or_else(|| self.saved(), Membership::committed)
@@ -327,20 +374,25 @@ impl<P: Protocol> Host<P> {
     pub(crate) fn settle(&mut self) {
         let durable = self.durable();
         if std::mem::replace(&mut self.settled, durable) != durable {
-            self.places.iter_mut().for_each(|place| place.durable(durable));
+            self.lineage.settle(durable);
+            let confirmed = if CONFIRMED_SYNCED.kept() { durable } else { self.log.flushed() };
+            self.places.iter_mut().for_each(|place| place.durable(durable, confirmed));
         }
     }
 
-    /// What may leave now, in the order in which it was caused.
+    /// What may leave now: what concerns clients, and the rest, each in the order in which it was caused.
     pub fn take_outputs(&mut self) -> Vec<Output<P>> {
+        let near = self.for_siblings();
         let durable = self.durable();
         let mut outputs = Vec::new();
-        while self.held.front().is_some_and(|(position, _)| *position <= durable) {
-            let (_, mut batch) = self.held.pop_front().expect("just seen");
-            if outputs.is_empty() {
-                outputs = batch;
-            } else {
-                outputs.append(&mut batch);
+        for (held, upto) in [(&mut self.held_near, near), (&mut self.held, durable)] {
+            while held.front().is_some_and(|(position, _)| *position <= upto) {
+                let (_, mut batch) = held.pop_front().expect("just seen");
+                if outputs.is_empty() {
+                    outputs = batch;
+                } else {
+                    outputs.append(&mut batch);
+                }
             }
         }
         outputs
@@ -349,9 +401,33 @@ impl<P: Protocol> Host<P> {
     /// Everything at or below is in this log as the policy says, whoever else has it.
     pub fn saved(&self) -> Position {
         match self.config.fsync {
-            Fsync::Always => self.log.durable(),
-            Fsync::EverySec | Fsync::No => self.log.flushed(),
+            Fsync::Always | Fsync::EverySec => self.log.durable(),
+            Fsync::No => self.log.flushed(),
         }
+    }
+
+    /// Whether something waits for a sync that may run now: with `linked`, records and what is said to peers may be waiting, too.
+    pub fn waits_for_sync(&self, linked: bool) -> Option<Waits> {
+        if self.config.fsync == Fsync::No || !self.log.can_sync() {
+            return None;
+        }
+        let over = self.config.fsync == Fsync::EverySec && self.is_over_ceiling();
+        let said = !(self.held.is_empty() && self.arrivals.is_empty() && self.held_near.is_empty());
+        if over || said || self.group.is_some() || self.config.fsync == Fsync::Always {
+            return Some(Waits::ForAnswer);
+        }
+        linked.then_some(Waits::ForStream)
+    }
+
+    /// The making of the log's next segment, when it will soon need it: to be run anywhere, its result to be given to
+    /// [`Self::spared`].
+    pub fn spare_job(&mut self) -> Option<SpareJob> {
+        self.log.spare_job()
+    }
+
+    /// A segment was made.
+    pub fn spared(&mut self, done: SpareDone) {
+        self.log.spared(done);
     }
 
     /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its
@@ -364,14 +440,19 @@ impl<P: Protocol> Host<P> {
     ///
     /// # Errors
     /// It failed: what is on disk is unknown, and the process must stop.
-    pub fn synced(&mut self, done: SyncDone) -> Result<(), Fatal> {
-        match self.log.synced(done) {
-            Ok(_) => {
-                self.settle();
-                Ok(())
-            }
-            Err(error) => Err(self.fatal.insert(Fatal(error)).clone()),
+    pub fn synced(&mut self, now: Now, done: SyncDone) -> Result<(), Fatal> {
+        if let Err(error) = self.log.synced(done) {
+            return Err(self.fatal.insert(Fatal(error)).clone());
         }
+        self.settle();
+        self.give_synced(now);
+        self.wall(now);
+        if !self.is_over_ceiling() {
+            for (to, ticket, request, bytes) in std::mem::take(&mut self.delayed) {
+                self.request(now, to, ticket, request, Some(bytes));
+            }
+        }
+        Ok(())
     }
 
     /// Ends well: everything is written, synced, and marked as such.

@@ -6,8 +6,8 @@
 //! messages, to tell the time, and to hold back what the host says is not durable yet.
 //!
 //! **Invariants**
-//! - I1 Nothing that [`Host::take_outputs`] or [`Host::poll_stream`] returns depends on a record that is not
-//!   durable as the policy says (obligation 2).
+//! - I1 Nothing that [`Host::take_outputs`] or [`Host::poll_stream`] returns for other nodes depends on a record that is not
+//!   durable as the policy says (obligation 2); what is returned on behalf of a client, on one that is not written.
 //! - I2 Records that a partition writes are numbered 1, 2, 3, … in one incarnation of its log; a receiver takes
 //!   them in that order without gaps, each once (obligation 3).
 //! - I3 A record is confirmed to its sender only when it is durable here.
@@ -17,12 +17,14 @@
 //! its entries. Who leads is not decided here.
 
 mod ahead;
+mod arrivals;
 mod changes;
 mod config;
 mod copy;
 mod entry;
 mod group;
 mod host;
+mod lineage;
 mod order;
 mod output;
 mod place;
@@ -43,7 +45,7 @@ pub use config::{HostConfig, Now};
 pub use copy::{CopyReader, CopySource};
 pub use entry::{Entries, Entry, EntryKind};
 pub use group::GroupState;
-pub use host::{Fatal, Host};
+pub use host::{Fatal, Host, Waits};
 pub use output::Output;
 pub use recover::OpenError;
 pub use refusal::StreamRefusal;

@@ -135,9 +135,10 @@ impl<P: Protocol> Place<P> {
         self
     }
 
-    /// What its chains contain.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { written: self.written, received: self.received.iter().map(|received| received.seq).collect() }
+    /// What its chains contain. With `deferred`, records are given to it once they are durable.
+    pub(crate) fn mark(&self, deferred: bool) -> Mark {
+        let given = |received: &Received| if deferred { received.durable } else { received.seq };
+        Mark { written: self.written, received: self.received.iter().map(given).collect() }
     }
 
     /// As [`Self::insert`], of a record of the log: of a region, or written here.
@@ -204,10 +205,10 @@ impl<P: Protocol> Place<P> {
         }
     }
 
-    /// The log is durable up to `position`.
-    pub(crate) fn durable(&mut self, position: Position) {
+    /// The log is durable up to `position`; what was received up to `confirmed` is.
+    pub(crate) fn durable(&mut self, position: Position, confirmed: Position) {
         for received in &mut self.received {
-            while received.written.front().is_some_and(|(at, _)| *at <= position) {
+            while received.written.front().is_some_and(|(at, _)| *at <= confirmed) {
                 received.durable = received.written.pop_front().expect("just seen").1;
             }
         }

@@ -52,6 +52,11 @@ pub(crate) const OBJECT: u8 = 17;
 /// `(key, stamps, up to where it was settled, whether the key went)`.
 pub(crate) const FOLDED: u8 = 19;
 
+/// The host starts; the sequence counts its starts: a [`crate::lineage::Start`].
+pub(crate) const START: u8 = 27;
+/// No time above it was given out before it was synced: the sequence, in microseconds.
+pub(crate) const CEILING: u8 = 28;
+
 /// What a partition knows beside its versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct PlaceState<H> {

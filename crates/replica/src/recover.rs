@@ -5,10 +5,11 @@ use crate::config::{HostConfig, Now};
 use crate::entry::Entries;
 use crate::group::{Membership, note, origin};
 use crate::host::Host;
+use crate::lineage::Past;
 use crate::place::Place;
 use crate::record::{
-    self, COLLECTED, CONFIRMED, ENTRY, FOLDED, HARD, LIFE, NAME, OBJECT, PEER, PLACE, PlaceState, RECEIVED,
-    REVISED, SKIPPED, VERSION, VersionParts, WRITTEN,
+    self, CEILING, COLLECTED, CONFIRMED, ENTRY, FOLDED, HARD, LIFE, NAME, OBJECT, PEER, PLACE, PlaceState, RECEIVED,
+    REVISED, SKIPPED, START, VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
@@ -63,12 +64,29 @@ pub(crate) struct Item<'a> {
 }
 
 /// What records say of all partitions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     /// The number of the last start.
     pub(crate) life: u64,
     /// What the group calls what it writes; 0 if nothing has been written.
     pub(crate) name: u64,
+    /// The starts of the host.
+    pub(crate) past: Past,
+}
+
+impl Known {
+    /// Takes a record that is of the host alone, if it is one.
+    fn takes(&mut self, item: &Item<'_>) -> Result<bool, OpenError> {
+        match item.kind {
+            START => {
+                self.past.starts = item.seq;
+                self.past.last = record::decode(item.payload).map_err(|error| meaning(item, error))?;
+            }
+            CEILING => raise(&mut self.past.ceiling, item.seq),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 impl<P: Protocol> Host<P> {
@@ -81,6 +99,9 @@ impl<P: Protocol> Host<P> {
         let directory = open_directory(&config, &disk, false)?;
         let recovery = Recovery::run(&config, &disk, directory, None, Used::default())?;
         let mut host = Self::assemble(config, disk, recovery);
+        host.log_start();
+        host.wall(now);
+        host.raise_ceiling();
         host.lead(now);
         host.flush_and_sync()?;
         Ok(host)
@@ -93,7 +114,10 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::open`].
     pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
         let directory = open_directory(&config, &disk, true)?;
-        Self::join_from(config, disk, directory, Used::default())
+        let (mut host, entries) = Self::join_from(config, disk, directory, Used::default())?;
+        host.log_start();
+        host.flush_and_sync()?;
+        Ok((host, entries))
     }
 
     /// Forgets everything that is not in the log, as [`Self::join`] would find it: one of a group that leads no more has
@@ -117,9 +141,7 @@ impl<P: Protocol> Host<P> {
     ) -> Result<(Self, Entries), OpenError> {
         let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()), used)?;
         let entries = std::mem::take(&mut recovery.entries);
-        let mut host = Self::assemble(config, disk, recovery);
-        host.flush_and_sync()?;
-        Ok((host, entries))
+        Ok((Self::assemble(config, disk, recovery), entries))
     }
 
     /// Starts the protocol of each partition from what is known here. REQUIRES, in a group: this host was elected, and
@@ -211,7 +233,7 @@ impl<P: Protocol> Recovery<P> {
                     payload: record.payload,
                 };
                 let taken = group.as_mut().map_or(Ok(false), |group| group.takes_of_snapshot(&item))?;
-                if !taken {
+                if !taken && !known.takes(&item)? {
                     apply(&mut places, &mut known, &item)?;
                 }
             }
@@ -236,6 +258,9 @@ impl<P: Protocol> Recovery<P> {
                 payload: frame.payload,
             };
             noted.take(&item, group.is_some(), &mut places);
+            if known.takes(&item)? {
+                continue;
+            }
             match &mut group {
                 Some(group) => {
                     group.take(&item)?;

@@ -10,7 +10,7 @@ mod job;
 
 use crate::host::Host;
 use crate::place::Place;
-use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
+use crate::record::{self, CEILING, CONFIRMED, GROUP, NAME, PLACE, PlaceState, START, VERSION};
 pub use job::{UpkeepDone, UpkeepJob};
 use job::{Work, Write, write_object};
 use std::sync::Arc;
@@ -196,11 +196,13 @@ impl<P: Protocol> Host<P> {
     fn begin(&mut self) {
         let incarnation = self.directory.manifest().incarnation;
         let replay_from = self.group.as_ref().map_or(self.log.flushed(), |group| group.committed());
+        // What was not given to the stores yet comes again.
+        let replay_from = self.arrivals.oldest().map_or(replay_from, |oldest| oldest.min(replay_from));
         let writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from);
-        match writer.and_then(|writer| self.begin_with_group(writer)) {
+        match writer.and_then(|writer| self.begin_with_lineage(writer)) {
             Ok(writer) => {
-                let reached =
-                    |place: &Place<P>| (place.written, place.received.iter().map(|r| r.seq).collect());
+                let deferred = self.arrivals.defer;
+                let reached = |place: &Place<P>| (place.written, place.mark(deferred).received);
                 self.upkeep.reached = self.places.iter().map(reached).collect();
                 self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 };
                 if self.group.is_none() {
@@ -212,12 +214,15 @@ impl<P: Protocol> Host<P> {
     }
 
     /// In a group, the first thing that a snapshot says is which entries it contains.
-    fn begin_with_group(&self, mut writer: SnapshotWriter) -> SnapshotResult<SnapshotWriter> {
+    fn begin_with_lineage(&self, mut writer: SnapshotWriter) -> SnapshotResult<SnapshotWriter> {
         if let Some(group) = &self.group {
             let payload = group.for_snapshot();
             writer.append(GROUP, 0, payload.0.applied, |buffer| record::encode(&payload, buffer))?;
             writer.append(NAME, 0, self.known.name, |_| ())?;
         }
+        let (number, start, ceiling) = self.lineage.for_snapshot();
+        writer.append(START, 0, number, |buffer| record::encode(start, buffer))?;
+        writer.append(CEILING, 0, ceiling, |_| ())?;
         Ok(writer)
     }
 
@@ -233,7 +238,7 @@ impl<P: Protocol> Host<P> {
             self.dump_states(&mut writer)?;
             return Ok((Stage::Waiting { writer, replay_from, end: self.log.end() }, None));
         };
-        let (mut result, mut large, mark) = (Ok(()), Vec::new(), Arc::new(place.mark()));
+        let (mut result, mut large, mark) = (Ok(()), Vec::new(), Arc::new(place.mark(self.arrivals.defer)));
         let (mut next, mut steps) = (cursor, 0);
         // Copies of large keys wait for the job: not many are made.
         while steps == 0 || next != 0 && large.is_empty() && steps * STEP < PIECE {

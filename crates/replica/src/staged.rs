@@ -10,7 +10,7 @@
 use crate::entry::{EntryKind, records};
 use crate::group::GroupState;
 use crate::host::Host;
-use crate::record::{self, ENTRY, GROUP, WRITTEN};
+use crate::record::{self, CEILING, ENTRY, GROUP, START, WRITTEN};
 use crate::recover::{Item, OpenError};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
@@ -153,6 +153,9 @@ impl<P: Protocol> Host<P> {
         writer
             .append(GROUP, 0, staged.state.applied, |buffer| record::encode(&payload, buffer))
             .map_err(refused)?;
+        let (number, start, ceiling) = self.lineage.for_snapshot();
+        writer.append(START, 0, number, |buffer| record::encode(start, buffer)).map_err(refused)?;
+        writer.append(CEILING, 0, ceiling, |_| ()).map_err(refused)?;
         staged.stage = Stage::Snapshot(writer);
         Ok(())
     }

@@ -14,6 +14,8 @@ pub struct HostStatus {
     pub incarnation: String,
     /// The number of this start.
     pub life: u64,
+    /// The first start since which no power was lost: what was written before may be gone.
+    pub since: u64,
     /// Bytes of disk that the log's segments take, reserved space included.
     pub log_bytes: u64,
     /// The end of what is written, in bytes since the log began.
@@ -83,6 +85,7 @@ impl<P: Protocol> Host<P> {
         HostStatus {
             incarnation: format!("{:016x}", self.incarnation()),
             life: self.known.life,
+            since: self.lineage.since(),
             log_bytes: self.log.total_bytes(),
             log_written: self.log.flushed().0,
             log_synced: self.log.durable().0,

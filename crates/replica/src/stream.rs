@@ -6,12 +6,12 @@
 
 use crate::config::Now;
 use crate::host::Host;
+use crate::arrivals::Arrival;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
-use crate::rule::REPEATS_ARE_DROPPED;
+use crate::rule::{RECORDS_SYNCED, REPEATS_ARE_DROPPED};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_contract::protocol::{Received, replicate};
 use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, ServerId};
 use tidemark_store::log::{Log, LogError, Position};
@@ -83,7 +83,7 @@ impl<P: Protocol> Host<P> {
     /// What to ask `from` for, on behalf of `at`, which is here.
     pub fn resume_point(&self, from: ServerId, at: PartitionId) -> Resume {
         let received = &self.place(at).received[from.dc.index()];
-        Resume { incarnation: received.incarnation, received: received.seq }
+        Resume { incarnation: received.incarnation, received: received.durable }
     }
 
     /// Opens the stream of `partition` to `to`, which has what `resume` says. Returns the incarnation of this log.
@@ -175,7 +175,7 @@ impl<P: Protocol> Host<P> {
         max_bytes: usize,
         out: &mut Vec<StreamItem<P>>,
     ) -> Result<(), StreamRefusal> {
-        let durable = self.durable();
+        let durable = self.for_streams();
         let place = &mut self.places[self.place_of[partition.index()]];
         let Some(stream) = &mut place.streams[to.index()] else { return Ok(()) };
         // If all that was written here was sent, what the log has more came from peers, and is not even read.
@@ -207,9 +207,14 @@ impl<P: Protocol> Host<P> {
         Ok(())
     }
 
+    /// What stands in the log up to here may leave on streams.
+    pub(crate) fn for_streams(&self) -> Position {
+        if RECORDS_SYNCED.kept() { self.durable() } else { self.flushed() }
+    }
+
     /// Whether [`Self::poll_stream`] has something to hand out, or an error to tell. It may have nothing all the same.
     pub fn has_for_stream(&mut self, partition: PartitionId, to: DcId) -> bool {
-        let durable = self.durable();
+        let durable = self.for_streams();
         let place = &mut self.places[self.place_of[partition.index()]];
         let floor = place.floor(durable);
         let Some(stream) = &mut place.streams[to.index()] else { return false };
@@ -277,13 +282,13 @@ impl<P: Protocol> Host<P> {
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
                 // What follows may have the same time: the versions of one transaction do.
-                self.replicate(now, from, at, Received { upto: ts.prev(), versions: &[] });
+                self.arrive(now, (from, at), None, Arrival::Time(ts.prev()));
                 Ok(())
             }
             StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
                 self.place_mut(at).received[from.dc.index()].hear(Beat { after: after_seq, ts });
-                self.replicate(now, from, at, Received { upto: ts, versions: &[] });
+                self.arrive(now, (from, at), None, Arrival::Time(ts));
                 Ok(())
             }
             StreamItem::Everywhere { seq } => {
@@ -292,7 +297,7 @@ impl<P: Protocol> Host<P> {
                 Ok(())
             }
             StreamItem::Floor { after_seq, floor } if after_seq + 1 == expected => {
-                self.place_mut(at).store.hear_floor(from.dc, floor);
+                self.arrive(now, (from, at), None, Arrival::Floor(floor));
                 Ok(())
             }
             StreamItem::Heartbeat { after_seq, .. } | StreamItem::Floor { after_seq, .. }
@@ -327,12 +332,8 @@ impl<P: Protocol> Host<P> {
         position.into_iter().for_each(|position| received.note(seq, position));
         let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
         place.last.raise(from.dc, upto);
-        self.replicate(now, from, at, Received { upto, versions: &[(key, version)] });
+        self.arrive(now, (from, at), position, Arrival::Record(upto, key, version));
         Ok(())
-    }
-
-    fn replicate(&mut self, now: Now, from: ServerId, at: PartitionId, item: Received<'_, P::Meta>) {
-        self.event(now, at, |protocol, cx| replicate(protocol, from, item, cx));
     }
 
     fn not_ahead(&self, now: Now, ts: Hlc) -> Result<(), StreamError> {

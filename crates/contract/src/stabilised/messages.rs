@@ -50,6 +50,8 @@ pub trait Messages: Wire {
     type Own: Wire;
     /// Makes a message of the protocol.
     fn of(message: Peer<Self::At, Self::Slice>) -> Self;
+    /// Whether it asks for a slice of a snapshot, or is one.
+    fn is_slice(&self) -> bool;
     /// The component's message, or the protocol's own.
     ///
     /// # Errors
@@ -69,6 +71,10 @@ impl<A: Wire + Into<Vector>, S: Past, X: Wire> Messages for Peer<A, S, X> {
             Peer::SliceReply(reply) => Self::SliceReply(reply),
             Peer::Own(never) => match never {},
         }
+    }
+
+    fn is_slice(&self) -> bool {
+        matches!(self, Self::SliceReq(_) | Self::SliceReply(_))
     }
 
     fn shared(self) -> Result<Peer<A, S>, X> {

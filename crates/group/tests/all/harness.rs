@@ -64,6 +64,8 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
             topology: Topology::new(2, 1),
             params: Default::default(),
             fsync: Fsync::Always,
+            boot: "boot".to_string(),
+            several: false,
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 20,
@@ -90,7 +92,7 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
         let member = self.member(member);
         member.commit(now).unwrap();
         while let Some(task) = member.sync_job() {
-            member.synced(task.run()).unwrap();
+            member.synced(now, task.run()).unwrap();
             member.commit(now).unwrap();
         }
         member.take_messages()

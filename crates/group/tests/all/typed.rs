@@ -8,7 +8,7 @@ use tidemark_contract::core::{Command, DcId, Key, Outcome, ServerId, Update, Ver
 use tidemark_contract::request::Request as Of;
 use tidemark_contract::{Answer, AskId, Past as _, Store, Ticket, Topology};
 use tidemark_protocols::tidemark::{Meta, Past, Request, Tidemark};
-use tidemark_replica::{Host, HostConfig, Output};
+use tidemark_replica::{Host, HostConfig, Now, Output};
 use tidemark_store::Dump;
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
@@ -43,6 +43,8 @@ impl Pair {
             topology: Topology::new(2, 1),
             params: Default::default(),
             fsync: Fsync::EverySec,
+            boot: "boot".to_string(),
+            several: false,
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 30,
@@ -107,11 +109,11 @@ impl Pair {
         self.group.pass(us);
         let (now, leader) = (self.group.time(), self.leader());
         self.other.fire_timers(now);
-        self.other.commit().unwrap();
+        sync(now, &mut self.other);
         let lead = self.group.member(leader).host_mut().expect("it leads");
         pump((lead, 0), (&mut self.other, 1), |host, item| host.take_item(now, server(0), P0, item).unwrap());
         pump((&mut self.other, 1), (lead, 0), |host, item| host.take_item(now, server(1), P0, item).unwrap());
-        self.other.commit().unwrap();
+        sync(now, &mut self.other);
         self.group.settle();
         let said = self.group.member(leader).take_outputs(now);
         for (dc, said) in [(0, said), (1, self.other.take_outputs())] {
@@ -132,6 +134,13 @@ impl Pair {
         self.group.pass(4 * ELECTION);
         self.group.boot(leader);
         self.group.pass(4 * ELECTION);
+    }
+}
+
+fn sync(now: Now, host: &mut Host<Tidemark>) {
+    host.commit().unwrap();
+    if let Some(job) = host.sync_job() {
+        host.synced(now, job.run()).unwrap();
     }
 }
 

@@ -16,6 +16,8 @@ fn founding() -> Founding<Eventual> {
         topology: Topology::new(1, 1),
         params: (),
         fsync: Fsync::No,
+        boot: String::new(),
+        several: false,
         max_skew_us: 0,
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 20,

@@ -218,6 +218,11 @@ impl Links {
         })
     }
 
+    /// Whether any stands.
+    pub(crate) fn any_up(&self) -> bool {
+        self.all_up().next().is_some()
+    }
+
     /// Whether there are links for records.
     pub(crate) fn has_streams(&self) -> bool {
         self.all_up().any(|(_, up)| matches!(up.role, Role::StreamIn(_) | Role::StreamOut(_)))

@@ -58,7 +58,7 @@ fn it_leaves_when_its_batch_is_durable() {
     let time = now(&cluster);
     assert!(cluster.node(0).begin(time, session, set("k", "v")).is_some());
     cluster.node(0).broadcast(time, Reach::Cluster, b"k is v");
-    cluster.node(0).commit(time).unwrap();
+    cluster.node(0).commit(time, false).unwrap();
     let (mut jobs, mut ready) = (Vec::new(), 0);
     while let Some(output) = cluster.node(0).poll() {
         match output {

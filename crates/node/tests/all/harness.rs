@@ -112,6 +112,7 @@ impl Cluster {
             me: NodeId(at as u16),
             peer_secret: self.secrets[at].clone(),
             fsync: self.fsync,
+            boot: "boot".to_string(),
             max_skew_us: 5_000_000,
             log_segment_bytes: 1 << 20,
             log_retain_bytes: 1 << 30,
@@ -174,7 +175,7 @@ impl Cluster {
     fn release(&mut self, at: usize) {
         let process = &mut self.processes[at];
         let Some(node) = &process.node else { return };
-        let released = node.released();
+        let released = node.released().clients;
         while let Some((session, outcome)) = process.gate.release(released) {
             process.outcomes.insert(session, outcome);
         }
@@ -182,7 +183,7 @@ impl Cluster {
 
     pub(crate) fn end_batch(&mut self, at: usize) -> Batch {
         let now = self.now(at);
-        let batch = self.node(at).commit(now).expect("its log can be written");
+        let batch = self.node(at).commit(now, true).expect("its log can be written");
         while let Some(output) = self.node(at).poll() {
             self.carry_out(at, batch, output);
         }

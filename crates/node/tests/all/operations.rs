@@ -51,8 +51,8 @@ fn nothing_is_told_before_it_is_durable() {
     let session = cluster.open(0);
     let now = tidemark_replica::Now { wall: 1_700_000_001_000_000, mono: cluster.now_us };
     assert!(cluster.node(0).begin(now, session, set("k", "v")).is_some());
-    let batch = cluster.node(0).commit(now).unwrap();
-    assert!(cluster.node(0).released() < batch, "the log is not synced");
+    let batch = cluster.node(0).commit(now, false).unwrap();
+    assert!(cluster.node(0).released().clients < batch, "the log is not synced");
     let mut jobs = Vec::new();
     while let Some(output) = cluster.node(0).poll() {
         if let tidemark_node::Output::Job(job) = output {
@@ -62,8 +62,8 @@ fn nothing_is_told_before_it_is_durable() {
     assert_eq!(jobs.len(), 1);
     let done = jobs.remove(0).run();
     cluster.node(0).done(now, done);
-    cluster.node(0).commit(now).unwrap();
-    assert!(cluster.node(0).released() >= batch);
+    cluster.node(0).commit(now, false).unwrap();
+    assert!(cluster.node(0).released().clients >= batch);
 }
 
 /// A session whose requests were all answered, and which asks nobody else, has nothing that could be lost: its operation ended

@@ -164,9 +164,9 @@ impl Groups {
 
     /// Passes on, in every group, that this server has received `vv`.
     pub(super) fn tick(&mut self, vv: &Reached, cx: &mut Cx<'_, Accf>) {
-        for Group { id, svv, stabilisation, .. } in &mut self.groups {
+        for Group { id, stabilisation, .. } in &mut self.groups {
             let wrap = |tree| Peer::Tree(*id, vv.by, tree);
-            note(svv, stabilisation.tick(report(vv.upto.clone()), wrap, cx));
+            stabilisation.tick(report(vv.upto.clone()), wrap, cx);
         }
     }
 

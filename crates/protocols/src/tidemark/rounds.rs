@@ -22,12 +22,10 @@ impl Tidemark {
         });
     }
 
-    /// The coordinator tells all what all have announced, if it waits for that (T8).
+    /// The coordinator tells all what all have announced, itself among them, if it waits for that (T8).
     pub(super) fn tell(&mut self, cx: &mut Cx<'_, Self>) {
-        let (announced, me) = (self.announced(cx), cx.me);
+        let me = cx.me;
         let Transactions { heard, told, unanswered, .. } = &mut self.transactions;
-        let own = &mut heard[me.partition.index()];
-        *own = announced.max(*own);
         let least = heard.iter().copied().min().unwrap_or_default();
         if !unanswered.values().any(|waits| *told < waits.stamp.ts && waits.stamp.ts <= least) {
             return;

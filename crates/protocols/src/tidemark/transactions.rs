@@ -58,6 +58,21 @@ pub enum Message {
     Told(Vector),
 }
 
+impl Message {
+    /// See [`Protocol::for_client`]. *Applied* rests on L, and so on what is synced.
+    pub(super) fn is_for_client(&self) -> bool {
+        use Commit::{Applied, Prepare};
+        matches!(
+            self,
+            Self::Commit(Prepare(..) | Applied(_))
+                | Self::Fetch(..)
+                | Self::Fetched(..)
+                | Self::Read(..)
+                | Self::Found(..)
+        )
+    }
+}
+
 /// So far behind L may always be (D10).
 const LAG_US: Micros = 1_000_000;
 

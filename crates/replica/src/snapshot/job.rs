@@ -35,7 +35,7 @@ pub struct UpkeepDone {
 }
 
 impl UpkeepJob {
-    /// Whether it has to run in order with the syncs of the log.
+    /// Whether a snapshot counts once it has run.
     pub fn ends(&self) -> bool {
         matches!(self.work, Work::Finish(_))
     }

@@ -172,7 +172,7 @@ impl<P: Protocol> Host<P> {
         max_bytes: usize,
         out: &mut Vec<StreamItem<P>>,
     ) -> Result<(), StreamRefusal> {
-        let durable = self.durable();
+        let durable = self.for_streams();
         let place = &mut self.places[self.place_of[partition.index()]];
         let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (origin, to));
         let Some(Relay { stream, .. }) = relay else { return Ok(()) };
@@ -206,7 +206,7 @@ impl<P: Protocol> Host<P> {
 
     /// Whether [`Self::poll_relay`] may have something to hand out.
     fn has_for_relay(&mut self, (partition, origin): (PartitionId, DcId), to: DcId) -> bool {
-        let durable = self.durable();
+        let durable = self.for_streams();
         let place = &mut self.places[self.place_of[partition.index()]];
         let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (origin, to));
         let Some(Relay { stream, .. }) = relay else { return false };

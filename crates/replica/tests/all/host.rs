@@ -2,6 +2,7 @@
 
 mod deleted;
 mod followers;
+mod power;
 mod recorder;
 mod relays;
 mod streaming;
@@ -32,6 +33,8 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         topology: Topology::new(dcs, 1),
         params: (),
         fsync,
+        boot: "boot".to_string(),
+        several: false,
         max_skew_us: 1_000_000,
         log_segment_bytes: 4 << 10,
         log_retain_bytes: 1 << 20,
@@ -56,7 +59,7 @@ fn put(host: &mut Host<Recorder>, number: u64) {
 
 fn sync(host: &mut Host<Recorder>) {
     if let Some(job) = host.sync_job() {
-        host.synced(job.run()).unwrap();
+        host.synced(NOW, job.run()).unwrap();
     }
 }
 
@@ -87,6 +90,7 @@ fn numbers(host: &Host<Recorder>) -> Vec<u64> {
 /// Opens the stream from `from` to `to` and moves up to `items` of it.
 fn pump(from: &mut Host<Recorder>, to: &mut Host<Recorder>, dcs: (u8, u8), items: usize) -> usize {
     let (sender, receiver) = dcs;
+    sync(from);
     let resume = to.resume_point(server(sender), P0);
     let incarnation = from.open_stream(P0, DcId(receiver), resume).unwrap_or_else(|e| panic!("{dcs:?} {e}"));
     to.accept_stream(server(sender), P0, incarnation).unwrap();
@@ -175,8 +179,9 @@ fn a_feed_takes_repeats_and_refuses_gaps_and_the_far_future() {
     (1..=4).for_each(|number| put(&mut from, number));
     from.commit().unwrap();
     assert_eq!(pump(&mut from, &mut to, (0, 1), 2), 2);
-    assert_eq!(to.received(server(0), P0), 0, "not durable before the commit");
     to.commit().unwrap();
+    assert_eq!(to.received(server(0), P0), 0, "not durable before the sync");
+    sync(&mut to);
     assert_eq!(to.received(server(0), P0), 2);
     let mut items = Vec::new();
     from.open_stream(P0, DcId(1), Resume { incarnation: 77, received: 0 }).unwrap();
@@ -257,7 +262,7 @@ fn a_failed_write_or_sync_stops_the_server_and_lets_nothing_out() {
 
 fn sync_fails(host: &mut Host<Recorder>) -> bool {
     let done = host.sync_job().expect("something was written").run();
-    host.synced(done).is_err()
+    host.synced(NOW, done).is_err()
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub(crate) struct Outbound {
     start: u64,
     /// Up to here everything may be written: what it tells of is durable.
     released: u64,
+    /// What is not released waits for a sync.
+    pub(crate) keeps: bool,
     /// It has something for the batch that is being gathered.
     pub(crate) dirty: bool,
     /// A task of its own waits for the socket to take more.

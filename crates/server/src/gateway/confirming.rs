@@ -19,6 +19,8 @@ type Peers = Vec<(DcId, u64)>;
 /// How a node of this region stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Standing {
+    /// The first of its starts since which it has lost no power.
+    since: u64,
     /// The end of its log, and up to where that is synced.
     log: (u64, u64),
     /// Its partitions: the last record written, and the last that each other region has confirmed.
@@ -39,6 +41,8 @@ pub(super) struct Found {
 pub(super) struct Confirming {
     /// The number of the last question that was asked before it began to wait.
     after: u64,
+    /// Of each node, as it was first heard: what was written may be gone if another is heard later, and its numbers given again.
+    since: BTreeMap<NodeId, u64>,
     marks: BTreeMap<PartitionId, u64>,
     logs: BTreeMap<NodeId, (u64, u64)>,
     confirmed: BTreeMap<(PartitionId, DcId), u64>,
@@ -56,6 +60,9 @@ pub(crate) struct Standings {
 impl Confirming {
     /// Takes an answer of a node that was asked after the wait began. `flushed` says that its log holds all of that.
     fn take(&mut self, node: NodeId, standing: &Standing, flushed: bool) {
+        if *self.since.entry(node).or_insert(standing.since) != standing.since {
+            return;
+        }
         for (partition, written, peers) in &standing.partitions {
             self.marks.entry(*partition).or_insert(*written);
             for (dc, seq) in peers {
@@ -85,6 +92,7 @@ impl Confirming {
 pub(super) fn begin(engine: &Engine) -> Confirming {
     Confirming {
         after: engine.standings.asked,
+        since: BTreeMap::new(),
         marks: BTreeMap::new(),
         logs: BTreeMap::new(),
         confirmed: BTreeMap::new(),
@@ -120,6 +128,7 @@ pub(super) fn own(engine: &mut Engine) -> Option<Standing> {
         (status.partition, status.written, peers)
     };
     Some(Standing {
+        since: host.since,
         log: (host.log_written, host.log_synced),
         partitions: host.partitions.iter().map(partition).collect(),
     })
@@ -169,7 +178,7 @@ fn encode(kind: u8, numbers: &[u64]) -> Vec<u8> {
 
 impl Standing {
     fn numbers(&self) -> Vec<u64> {
-        let mut numbers = vec![self.log.0, self.log.1];
+        let mut numbers = vec![self.since, self.log.0, self.log.1];
         for (partition, written, peers) in &self.partitions {
             numbers.extend([u64::from(partition.0), *written, peers.len() as u64]);
             peers.iter().for_each(|(dc, seq)| numbers.extend([u64::from(dc.0), *seq]));
@@ -179,6 +188,7 @@ impl Standing {
 
     fn read(numbers: &[u64]) -> Option<Self> {
         let mut numbers = numbers.iter().copied();
+        let since = numbers.next()?;
         let log = (numbers.next()?, numbers.next()?);
         let mut partitions = Vec::new();
         while let Some(partition) = numbers.next() {
@@ -188,7 +198,7 @@ impl Standing {
             let peers = (0..count).map(peer).collect::<Option<_>>()?;
             partitions.push((PartitionId(u16::try_from(partition).ok()?), written, peers));
         }
-        Some(Self { log, partitions })
+        Some(Self { since, log, partitions })
     }
 }
 
@@ -198,7 +208,7 @@ mod tests {
 
     fn standing(confirmed: u64) -> Standing {
         let peers = vec![(DcId(1), confirmed), (DcId(2), 7)];
-        Standing { log: (100, 90), partitions: vec![(PartitionId(0), 7, peers)] }
+        Standing { since: 3, log: (100, 90), partitions: vec![(PartitionId(0), 7, peers)] }
     }
 
     #[test]
@@ -212,6 +222,7 @@ mod tests {
     fn a_region_counts_when_it_has_what_was_written_before() {
         let mut waits = Confirming {
             after: 0,
+            since: BTreeMap::new(),
             marks: BTreeMap::new(),
             logs: BTreeMap::new(),
             confirmed: BTreeMap::new(),
@@ -225,6 +236,10 @@ mod tests {
         (later.partitions[0].1, later.log) = (50, (200, 100));
         waits.take(NodeId(0), &later, true);
         assert_eq!(found(&waits), Found { synced: true, regions: 2 });
+        let mut waits = Confirming { marks: BTreeMap::new(), confirmed: BTreeMap::new(), ..waits };
+        waits.take(NodeId(0), &Standing { since: 4, ..standing(7) }, true);
+        assert_eq!(found(&waits), Found::default(), "what it had written before it lost power may be gone");
+        waits.take(NodeId(0), &standing(7), true);
         assert_eq!(waits.found(2, std::iter::empty()), Found::default(), "a partition is missing");
     }
 }

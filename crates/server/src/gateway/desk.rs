@@ -2,7 +2,8 @@
 //! edge client depends on is in what it asks.
 //!
 //! **Invariants**
-//! - I1 An outcome leaves once the batch is released in which the operation ended, as a reply to a Redis client does.
+//! - I1 An outcome leaves once the batch is released to others in which the operation ended: what an edge client was told outlives this
+//!   machine.
 
 use crate::run::shard::{Engine, Shard};
 use std::collections::BTreeMap;
@@ -48,6 +49,11 @@ impl Desk {
         let idle = self.idle.iter().position(|one| *one == session).map(|place| self.idle.swap_remove(place));
         // Whoever waits hears nothing, and asks again.
         idle.is_some() || self.running.remove(&session).is_some()
+    }
+
+    /// Whether an answer waits.
+    pub(crate) fn waits(&self) -> bool {
+        !(self.ended.is_empty() && self.gate.is_empty())
     }
 
     /// A batch is closed, and these are released: answers whom that lets.

@@ -50,6 +50,7 @@ struct Info<'a> {
     identity: &'a Identity,
     data_dir: &'a Path,
     memory: &'a mut Memory,
+    exported: &'a mut Vec<SessionId>,
 }
 
 /// Runs `answer` with what a connection needs to answer `spec` by itself, if its session is `session`. The reply goes
@@ -71,6 +72,7 @@ pub(crate) fn with_context<R>(
         identity: &engine.identity,
         data_dir: &engine.config.data_dir,
         memory: &mut engine.memory,
+        exported: &mut engine.exported,
     };
     let mut cx = Context {
         spec,
@@ -179,6 +181,7 @@ impl ServerInfo for Info<'_> {
     }
 
     fn session_token(&mut self) -> String {
+        self.exported.push(self.session);
         self.node.export(self.now, self.session)
     }
 }

@@ -6,7 +6,7 @@ use crate::gateway::{bus, memory, rights, visible};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_core::Outcome;
-use tidemark_node::{Batch, Fatal, Level, Notice, Output};
+use tidemark_node::{Batch, Fatal, Level, Notice, Output, Released};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -57,7 +57,7 @@ impl Shard {
             core.engine.node.tick(now);
         }
         visible::look_around(core);
-        let batch = core.engine.node.commit(now)?;
+        let batch = core.engine.node.commit(now, core.waits_for_sync())?;
         while let Some(output) = core.engine.node.poll() {
             self.carry_out(core, output);
         }
@@ -133,27 +133,43 @@ fn log(notice: &Notice) {
 }
 
 impl Core {
-    /// Closes `batch`: its replies may be written once it is released.
-    fn seal(&mut self, batch: Batch, released: Batch) {
-        while let Some((session, end)) = self.gate.release(released) {
+    /// Whether somebody is not told before what was done is synced.
+    fn waits_for_sync(&self) -> bool {
+        !self.engine.exported.is_empty() || !self.synced.is_empty() || self.engine.desk.waits()
+    }
+
+    /// Closes `batch`: its replies may be written once it is released, those with what clients keep once it is to others.
+    fn seal(&mut self, batch: Batch, released: Released) {
+        while let Some((session, end)) = self.gate.release(released.clients) {
             if let Some(client) = self.clients.get(session) {
                 client.out.release(end);
                 self.unwritten.push(session);
             }
         }
-        self.engine.desk.seal(batch, released);
+        self.engine.desk.seal(batch, released.others);
+        for session in self.engine.exported.drain(..) {
+            self.clients.get(session).into_iter().for_each(|client| client.out.keeps = true);
+        }
         // The usual way: no list is made.
-        let at_once = batch <= released;
+        let at_once = batch <= released.clients;
         for session in self.engine.dirty.drain(..) {
             let Some(client) = self.clients.get(session) else { continue };
             client.out.dirty = false;
             let end = client.out.end();
-            if at_once {
+            if client.out.keeps {
+                self.synced.push(batch, (session, end));
+            } else if at_once {
                 client.out.release(end);
                 self.unwritten.push(session);
             } else {
                 self.gate.push(batch, (session, end));
             }
+        }
+        while let Some((session, end)) = self.synced.release(released.others) {
+            let Some(client) = self.clients.get(session) else { continue };
+            client.out.release(end);
+            client.out.keeps = client.out.holds();
+            self.unwritten.push(session);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How many files, and so connections, this process may open.
+//! What a process asks of its machine: how many files, and so connections, it may open; and which start of the machine this is.
 
 use crate::NodeConfig;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,4 +33,12 @@ fn raise(needed: u64) -> u64 {
     let wanted = Rlimit { current: Some(now.maximum.unwrap_or(needed).min(needed)), ..now };
     let _ = setrlimit(Resource::Nofile, wanted);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Names the start of this machine, as far as the system says; `TIDEMARK_BOOT_ID` says something else, for tests of what a loss of
+/// power takes.
+pub(super) fn boot_id() -> String {
+    let told = std::env::var("TIDEMARK_BOOT_ID").ok();
+    let known = told.or_else(|| std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok());
+    known.unwrap_or_default().trim().to_string()
 }

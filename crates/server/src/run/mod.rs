@@ -155,6 +155,7 @@ fn node_config(config: &NodeConfig) -> Config {
         me: config.me,
         peer_secret: config.peer_secret.clone(),
         fsync: config.fsync,
+        boot: files::boot_id(),
         max_skew_us: config.max_skew_us,
         log_segment_bytes: config.log_segment_bytes,
         log_retain_bytes: config.log_retain_bytes,

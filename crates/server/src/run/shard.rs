@@ -6,7 +6,8 @@
 //! the batch as soon as they are durable. What other nodes hear is released by the node itself.
 //!
 //! **Invariants**
-//! - I1 No reply leaves the process before the node has released its batch.
+//! - I1 No reply leaves the process before the node has released its batch to clients; none with the text of a token, and none to an
+//!   edge client, before it has released it to others.
 //! - I2 [`Shard::core`] is borrowed only between two awaits, never across one.
 
 use super::jobs::DiskThread;
@@ -64,6 +65,8 @@ pub(crate) struct Engine {
     pub(crate) listening: Listening,
     /// Clients with replies in the batch that is being gathered.
     pub(crate) dirty: Vec<SessionId>,
+    /// Those that are told something in it that outlives this machine: the text of a token.
+    pub(crate) exported: Vec<SessionId>,
 }
 
 impl Engine {
@@ -97,6 +100,7 @@ impl Engine {
             ears: Ears::default(),
             listening: Listening::default(),
             dirty: Vec::new(),
+            exported: Vec::new(),
         }
     }
 
@@ -127,6 +131,8 @@ pub(crate) struct Core {
     pub(crate) clients: Clients,
     /// Clients, and up to where their replies may be written once a batch is released.
     pub(crate) gate: Gate<(SessionId, u64)>,
+    /// The same, of replies with what a client may keep: once it is released to others.
+    pub(crate) synced: Gate<(SessionId, u64)>,
     /// Clients to whom something was released.
     pub(crate) unwritten: Vec<SessionId>,
     pub(crate) links: Links,
@@ -139,6 +145,7 @@ impl Core {
             engine,
             clients: Clients::default(),
             gate: Gate::default(),
+            synced: Gate::default(),
             unwritten: Vec::new(),
             links: Links::default(),
             orders: Orders::default(),

@@ -95,6 +95,11 @@ impl Reply {
         }
     }
 
+    /// Whether whoever hears it keeps it.
+    pub(super) fn is_kept(&self) -> bool {
+        !matches!(self, Self::Outcome { .. })
+    }
+
     /// The session whose connection it leaves on.
     pub(super) fn session(&self) -> SessionId {
         match self {

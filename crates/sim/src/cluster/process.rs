@@ -74,6 +74,8 @@ pub(super) struct Process {
     pub(super) node: Option<Box<dyn Node>>,
     /// How often it was started.
     pub(super) boots: u64,
+    /// How often its machine has lost power.
+    pub(super) machine_boots: u64,
     pub(super) disk: SimDisk,
     pub(super) dc: DcId,
     pub(super) partitions: Vec<PartitionId>,
@@ -86,6 +88,8 @@ pub(super) struct Process {
     pub(super) said: Vec<Reply>,
     /// Replies of batches that may not leave yet.
     pub(super) gate: Gate<Reply>,
+    /// The same, of what is kept where it is heard: it waits until a loss of power here cannot take it back.
+    pub(super) kept_gate: Gate<Reply>,
     pub(super) batch: Batch,
     /// It gathers inputs for a batch.
     pub(super) gathers: bool,
@@ -122,6 +126,7 @@ impl Process {
         Self {
             node: None,
             boots: 0,
+            machine_boots: 0,
             disk: SimDisk::new(),
             dc: layout.dc,
             partitions: layout.partitions.clone(),
@@ -130,6 +135,7 @@ impl Process {
             users: Users::default(),
             said: Vec::new(),
             gate: Gate::default(),
+            kept_gate: Gate::default(),
             batch: Batch::default(),
             gathers: false,
             log_jobs: VecDeque::new(),
@@ -170,6 +176,7 @@ impl Process {
         self.users = Users::default();
         self.said.clear();
         self.gate.clear();
+        self.kept_gate.clear();
         self.batch = Batch::default();
         self.gathers = false;
         self.log_jobs.clear();
@@ -199,6 +206,7 @@ impl Cluster<'_> {
             me: NodeId(at as u16),
             peer_secret: None,
             fsync: plan.config.fsync,
+            boot: process.machine_boots.to_string(),
             max_skew_us: plan.config.max_skew_us,
             log_segment_bytes: plan.config.segment_bytes,
             log_retain_bytes: u64::MAX,
@@ -270,7 +278,10 @@ impl Cluster<'_> {
             return;
         }
         match power {
-            true => process.disk.crash(&mut self.disk_rng),
+            true => {
+                process.machine_boots += 1;
+                process.disk.crash(&mut self.disk_rng);
+            }
             false => process.disk.kill(),
         }
         self.ends(at, if power { Ending::Silent } else { Ending::Reset });

@@ -130,7 +130,6 @@ impl Cluster<'_> {
             return;
         }
         let Some(job) = process.log_jobs.pop_front() else { return };
-        self.stats.snapshots += u64::from(format!("{job:?}") == "upkeep");
         if !process.log_jobs.is_empty() {
             self.queue.push(self.now + self.plan.config.sync_us, Event::Logged(at, boots));
         }
@@ -141,6 +140,7 @@ impl Cluster<'_> {
         if self.processes[at].boots != boots {
             return;
         }
+        self.stats.snapshots += u64::from(format!("{job:?}") == "end of a snapshot");
         let done = job.run();
         self.input(at, |node, now| node.done(now, done));
         self.turn(at);
@@ -199,9 +199,11 @@ impl Process {
     /// Ends the batch that is open, and takes what the node wants of the world. REQUIRES: it runs.
     fn commit(&mut self, now: Now, wishes: &mut Wishes) -> Result<(), Fatal> {
         let Some(node) = self.node.as_deref_mut() else { return Ok(()) };
-        self.batch = Worked::measure(&mut self.worked, || node.commit(now))?;
+        let synced = !self.kept_gate.is_empty() || self.said.iter().any(Reply::is_kept);
+        self.batch = Worked::measure(&mut self.worked, || node.commit(now, synced))?;
         for reply in self.said.drain(..) {
-            self.gate.push(self.batch, reply);
+            let gate = if reply.is_kept() { &mut self.kept_gate } else { &mut self.gate };
+            gate.push(self.batch, reply);
         }
         while let Some(output) = node.poll() {
             match output {
@@ -213,6 +215,7 @@ impl Process {
                     wishes.ended.extend(self.users.of(session));
                     self.said.retain(|reply| reply.session() != session);
                     self.gate.retain(|reply| reply.session() != session);
+                    self.kept_gate.retain(|reply| reply.session() != session);
                 }
                 Output::Dial { link, to, kind } => wishes.dials.push((link, to.index(), kind)),
                 Output::Up { link, kind: LinkKind::Copy, .. } => wishes.copies.push(link),
@@ -228,8 +231,10 @@ impl Process {
             }
         }
         let released = node.released();
-        while let Some(reply) = self.gate.release(released) {
-            wishes.released.push(reply);
+        for (gate, released) in [(&mut self.gate, released.clients), (&mut self.kept_gate, released.others)] {
+            while let Some(reply) = gate.release(released) {
+                wishes.released.push(reply);
+            }
         }
         Ok(())
     }

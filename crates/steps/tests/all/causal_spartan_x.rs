@@ -47,7 +47,7 @@ fn stabilise_root_of_a(lab: &mut Lab<CausalSpartanX>, us: u64) {
     }
     lab.deliver_between(1, 0);
     lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
 }
 
 /// Reference: 000 Algorithm 5.1 lines 2, 4 and 5.
@@ -340,7 +340,7 @@ fn alg_5_4_line_21_and_5_2_line_8_keep_later_writes_out_of_a_snapshot() {
 #[test]
 fn d2_a_restart_between_two_slices_does_not_tear_a_snapshot() {
     let slice_then_restart = |lab: &mut Lab<CausalSpartanX>| {
-        lab.deliver_message(server(0, 1), server(0, 0));
+        lab.report(server(0, 1), server(0, 0));
         lab.restart(server(0, 1));
     };
     assert_eq!(torn(slice_then_restart), "0 - -");
@@ -464,7 +464,7 @@ fn d4_collection_stays_below_running_snapshots_and_below_what_a_crash_leaves() {
         for timer in [Timer::Delta, Timer::Delta, Timer::Theta] {
             lab.fire(leaf, timer);
             lab.fire(root, timer);
-            lab.deliver_message(leaf, root);
+            lab.report(leaf, root);
         }
         lab.overtake(root, leaf);
     }

@@ -356,7 +356,7 @@ fn sec_5_3_a_running_snapshot_holds_collection_back() {
         for timer in HEARTBEAT_AND_STABILISE {
             lab.fire(leaf, timer);
             lab.fire(root, timer);
-            lab.deliver_message(leaf, root);
+            lab.report(leaf, root);
         }
         lab.overtake(root, leaf);
         lab.put(s, &y, "new");
@@ -381,7 +381,7 @@ fn e_1(late: bool, then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
     if late {
         lab.fire(leaf, Timer::Theta);
         lab.fire(root, Timer::Theta);
-        lab.deliver_message(leaf, root); // a report on its way to the leaf, with the stable time 0
+        lab.report(leaf, root); // a report on its way to the leaf, with the stable time 0
     }
     lab.set_clocks(9_000);
     for p in [root, leaf, server(1, 0), server(1, 1)] {
@@ -389,7 +389,7 @@ fn e_1(late: bool, then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
     }
     lab.deliver_between(1, 0);
     lab.fire(leaf, Timer::Theta); // 3
-    lab.deliver_message(leaf, root);
+    lab.report(leaf, root);
     assert_eq!((gst(&lab, 0, 0), gst(&lab, 0, 1)), (at(9_000), Hlc::ZERO));
     assert_eq!(lab.get(c0, &y), "remote"); // 4
     lab.set_clocks(9_001);
@@ -452,7 +452,7 @@ fn d6_a_conditional_update_takes_the_servers_gst_to_its_session() {
     }
     lab.deliver_between(1, 0);
     lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0)); // the root knows, the leaf does not
+    lab.report(server(0, 1), server(0, 0)); // the root knows, the leaf does not
     let ut = lab.put_new(c0, &lock, "mine").expect("nobody holds the lock");
     assert_eq!(lab.put_new(c2, &lock, "mine"), None);
     assert_eq!(lab.token(c2).past, Past { dt: ut, gst: at(9_000) });

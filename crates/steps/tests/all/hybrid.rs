@@ -291,7 +291,7 @@ fn step_7_a_version_brings_its_floor_and_shows_at_once_without_a_list() {
             lab.set_clocks(9_000);
             for (dc, p) in [(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)] {
                 lab.fire(server(dc, p), timer);
-                lab.deliver_message(server(dc, p), server(dc, 0));
+                lab.report(server(dc, p), server(dc, 0));
             }
             // In B only the root hears what is stable.
             (1..3).for_each(|p| lab.lose_messages(server(1, 0), server(1, p)));

@@ -87,7 +87,7 @@ fn stabilise_root_of_a(lab: &mut Lab<Tidemark>, us: u64) {
     }
     lab.deliver_between(1, 0);
     lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn torn(between: impl FnOnce(&mut Lab<Tidemark>, &[Key; 3])) -> String {
     lab.put(reader, &keys[0], "0");
     lab.begin(reader, rotx(&[&keys[0], &keys[1], &keys[2]]));
     lab.deliver_message(server(0, 0), server(0, 1));
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
     between(&mut lab, &keys);
     text(&lab.finish(reader))
 }

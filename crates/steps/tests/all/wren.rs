@@ -68,7 +68,7 @@ fn tell_the_root(lab: &mut Lab<Wren>, us: Micros) {
     lab.set_clocks(us);
     [0, 1].iter().for_each(|partition| lab.fire(server(0, *partition), Timer::Delta));
     lab.fire(server(0, 1), Timer::Theta);
-    while lab.deliver_message(server(0, 1), server(0, 0)) {}
+    while lab.report(server(0, 1), server(0, 0)) {}
 }
 
 #[test]

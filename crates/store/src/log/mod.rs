@@ -41,7 +41,7 @@ pub use error::{LogError, LogResult};
 pub use fsync::{Fsync, UnknownFsync};
 pub use recover::{Cut, RecoveryReport};
 pub use segment::LOG_FORMAT_VERSION;
-pub use sync::{SyncDone, SyncJob};
+pub use sync::{SpareDone, SpareJob, SyncDone, SyncJob};
 pub use writer::Log;
 
 /// The largest kind that a caller may give to a record; those above are the log's own.

@@ -1,4 +1,5 @@
-//! Group commit: the sync is a job that can run on another thread while the log goes on.
+//! Group commit: the sync is a job that can run on another thread while the log goes on. So is the making of the next
+//! segment, which takes longer: nothing that waits for a sync waits for that.
 
 use std::sync::Arc;
 
@@ -13,7 +14,6 @@ use crate::disk::{Disk, DiskFile, DiskResult};
 pub struct SyncJob {
     files: Vec<Arc<dyn DiskFile>>,
     position: Position,
-    spare: Option<(Arc<dyn Disk>, SegmentHeader)>,
 }
 
 /// What a sync did.
@@ -22,7 +22,24 @@ pub struct SyncJob {
 pub struct SyncDone {
     position: Position,
     result: DiskResult<()>,
-    spare: Option<DiskResult<Segment>>,
+}
+
+/// The next segment, to be made on any thread before the log needs it. The result is for [`Log::spared`].
+#[derive(Debug)]
+pub struct SpareJob {
+    disk: Arc<dyn Disk>,
+    header: SegmentHeader,
+}
+
+/// What came of a [`SpareJob`].
+#[derive(Debug)]
+pub struct SpareDone(DiskResult<Segment>);
+
+impl SpareJob {
+    /// Makes the segment; blocks for as long as the disk takes.
+    pub fn run(self) -> SpareDone {
+        SpareDone(segment::create(&*self.disk, self.header))
+    }
 }
 
 impl SyncJob {
@@ -32,14 +49,10 @@ impl SyncJob {
         self.position
     }
 
-    /// Syncs; blocks for as long as the disk takes. Also makes the next segment when the log will soon need it.
+    /// Syncs; blocks for as long as the disk takes.
     pub fn run(self) -> SyncDone {
         let result = self.files.iter().try_for_each(|file| file.sync());
-        let spare = match (&result, self.spare) {
-            (Ok(()), Some((disk, header))) => Some(segment::create(&*disk, header)),
-            _ => None,
-        };
-        SyncDone { position: self.position, result, spare }
+        SyncDone { position: self.position, result }
     }
 }
 
@@ -49,17 +62,40 @@ impl Log {
         if self.sync_in_flight || self.flushed <= self.synced {
             return None;
         }
-        let active = self.active().header;
-        let half_full = self.end().0 - active.first > active.capacity / 2;
-        let spare = if half_full && self.spare_wanted && self.spare.is_none() {
-            self.spare_wanted = false;
-            Some((self.disk.clone(), self.plan_segment()))
-        } else {
-            None
-        };
         self.sync_in_flight = true;
         let files = self.unsynced.iter().map(|segment| segment.file.clone()).collect();
-        Some(SyncJob { files, position: self.flushed, spare })
+        Some(SyncJob { files, position: self.flushed })
+    }
+
+    /// Whether something is written that no sync has covered, and none is running.
+    #[inline]
+    #[must_use]
+    pub fn can_sync(&self) -> bool {
+        !self.sync_in_flight && self.flushed > self.synced
+    }
+
+    /// The making of the next segment, once for each, when the log will soon need it.
+    pub fn spare_job(&mut self) -> Option<SpareJob> {
+        let active = self.active().header;
+        let half_full = self.end().0 - active.first > active.capacity / 2;
+        if !half_full || !self.spare_wanted || self.spare.is_some() || self.check().is_err() {
+            return None;
+        }
+        self.spare_wanted = false;
+        Some(SpareJob { disk: self.disk.clone(), header: self.plan_segment() })
+    }
+
+    /// Takes the segment that was made.
+    pub fn spared(&mut self, done: SpareDone) {
+        match done.0 {
+            Ok(spare) if self.spare.is_none() && spare.header.previous == self.active().header.number => {
+                self.spare = Some(spare);
+            }
+            // The log needed it before it came, and made another. Removing is best effort: opening does it too.
+            Ok(late) => drop(self.disk.remove(&segment::name_of(late.header.number))),
+            // A full disk, most likely: found again, and reported, by the append that needs the segment.
+            Err(_) => {}
+        }
     }
 
     /// Takes the result of a sync. Returns the end of what is durable.
@@ -71,17 +107,6 @@ impl Log {
         self.check()?;
         if let Err(error) = done.result {
             return Err(self.poison(&error));
-        }
-        match done.spare {
-            Some(Ok(spare))
-                if self.spare.is_none() && spare.header.previous == self.active().header.number =>
-            {
-                self.spare = Some(spare);
-            }
-            // The log needed it before it came, and made another. Removing is best effort: opening does it too.
-            Some(Ok(late)) => drop(self.disk.remove(&segment::name_of(late.header.number))),
-            // A full disk, most likely: found again, and reported, by the append that needs the segment.
-            Some(Err(_)) | None => {}
         }
         self.synced = done.position;
         let position = done.position;

@@ -31,6 +31,9 @@ fn write(disk: &Arc<dyn Disk>) {
         if seq % 3 == 2 {
             log.flush().unwrap();
             log.sync().unwrap();
+            if let Some(job) = log.spare_job() {
+                log.spared(job.run());
+            }
         }
     }
     let durable = log.close().unwrap();

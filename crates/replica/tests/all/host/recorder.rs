@@ -12,6 +12,8 @@ pub(crate) struct Recorder {
     pub records: Vec<u64>,
     /// The timers that have fired.
     pub fired: Vec<char>,
+    /// What its clock showed at its start.
+    pub started: u64,
     arrived: Vec<u64>,
 }
 
@@ -53,7 +55,7 @@ impl Protocol for Recorder {
         let last = |dc: DcId| cx.store().versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
         let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
         let written = arrived[cx.me.dc.index()];
-        Self { written, records: recovered.records, fired: Vec::new(), arrived }
+        Self { written, records: recovered.records, fired: Vec::new(), started: cx.now, arrived }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {

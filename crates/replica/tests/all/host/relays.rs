@@ -34,6 +34,12 @@ fn poll(from: &mut Host<Recorder>, origin: u8, dc: u8) -> Result<Vec<Item>, Stre
 
 /// Moves all that is there of `origin`, and returns how much that was.
 fn move_all(origin: u8, from: &mut Host<Recorder>, to: &mut Host<Recorder>, dc: u8) -> usize {
+    let count = move_unsynced(origin, from, to, dc);
+    tidy(to);
+    count
+}
+
+fn move_unsynced(origin: u8, from: &mut Host<Recorder>, to: &mut Host<Recorder>, dc: u8) -> usize {
     begin(origin, (from, to), dc).unwrap();
     let items = poll(from, origin, dc).unwrap();
     let count = items.len();
@@ -93,7 +99,7 @@ fn a_relay_hands_a_heartbeat_on_after_the_last_record_before_it() {
     write(&mut a, 2..=2);
     ask(&mut a, 0, Request::Beat(9));
     tidy(&mut a);
-    assert_eq!(move_all(0, &mut a, &mut b, 1), 2);
+    assert_eq!(move_unsynced(0, &mut a, &mut b, 1), 2);
     assert!(
         !b.has_for_feed(server(0), DcId(2)) && poll(&mut b, 0, 2).unwrap().is_empty(),
         "it is not synced"

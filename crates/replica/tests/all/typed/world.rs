@@ -30,6 +30,8 @@ pub(crate) fn config(dc: usize, fsync: Fsync, snapshot_every_bytes: u64) -> Host
         topology: Topology::new(REGIONS, 1),
         params: Default::default(),
         fsync,
+        boot: "boot".to_string(),
+        several: false,
         max_skew_us: 1_000_000_000, // each start moves the clock on
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 30,
@@ -141,7 +143,8 @@ impl World {
     pub(crate) fn sync(&mut self, dc: usize) {
         self.commit(dc);
         if let Some(job) = self.regions[dc].host.sync_job() {
-            self.regions[dc].host.synced(job.run()).unwrap();
+            let now = self.time();
+            self.regions[dc].host.synced(now, job.run()).unwrap();
         }
         self.commit(dc);
     }

@@ -57,7 +57,7 @@ fn torn(then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
     lab.put(s, &fast, "1");
     lab.begin(s, rotx(&[&fast, &x, &y]));
     lab.deliver_message(server(0, 0), server(0, 1));
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
     then(&mut lab);
     lab.put(t, &x, "cause");
     lab.put(t, &y, "effect");
@@ -109,7 +109,7 @@ fn uneven() -> (Lab<GentleRain>, Key) {
     }
     lab.deliver_between(1, 0);
     lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
     (lab, z)
 }
 
@@ -146,7 +146,7 @@ fn d7_a_slice_is_read_at_the_gst_of_its_coordinator() {
         }
         lab.deliver_between(1, 0);
         lab.fire(server(0, 1), Timer::Theta);
-        lab.deliver_message(server(0, 1), server(0, 0)); // the root knows what is stable, the leaf does not
+        lab.report(server(0, 1), server(0, 0)); // the root knows what is stable, the leaf does not
         lab.lose_messages(server(0, 0), server(0, 1));
         lab.put(s, &mine, "1");
         lab.rotx(s, &[&mine, &y, &z])

@@ -48,7 +48,7 @@ fn e_12_a_root_that_restarts_takes_nothing_back() {
     assert_eq!(gst(&lab, 0, 0), at(9_000));
     lab.fire(server(0, 1), Timer::Theta);
     lab.fire(root, Timer::Theta);
-    lab.deliver_message(server(0, 1), root);
+    lab.report(server(0, 1), root);
     assert!(!lab.deliver_message(root, server(0, 1)), "the other child has not reported in this life");
     stabilise(&mut lab, 20_000);
     assert_eq!([0, 1, 2].map(|p| gst(&lab, 0, p)), [at(20_000); 3]);
@@ -87,7 +87,7 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_gst_only_home() {
         }
         lab.deliver_between(1, 0);
         lab.fire(server(0, 1), Timer::Theta);
-        lab.deliver_message(server(0, 1), server(0, 0));
+        lab.report(server(0, 1), server(0, 0));
         lab.get(mover, &other);
         let token = lab.token(mover);
         assert_eq!(token.past, Past { dt: Hlc::ZERO, gst: at(9_000) });

@@ -15,7 +15,7 @@ fn sec_4_5_values_go_up_the_tree_and_gst_comes_down() {
     assert!(lab.deliver_message(leaf, inner) && lab.deliver_message(inner, root));
     assert!(!lab.deliver_message(root, inner), "the other child has not reported");
     lab.fire(other, Timer::Theta);
-    assert!(lab.deliver_message(other, root) && lab.deliver_message(root, inner));
+    assert!(lab.report(other, root) && lab.deliver_message(root, inner));
     assert!(lab.deliver_message(inner, leaf) && lab.deliver_message(root, other));
     assert_eq!([0, 1, 2, 3].map(|p| gst(&lab, 0, p)), [at(6_000); 4]);
 }

@@ -199,7 +199,7 @@ fn forgetful(deliver_first: bool) -> (Lab<Tidemark>, usize, Key) {
     }
     [2, 1].into_iter().for_each(|from| lab.deliver_between(from, 0));
     lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0));
+    lab.report(server(0, 1), server(0, 0));
     lab.fire(server(0, 0), Timer::Theta);
     if deliver_first {
         lab.deliver_within(DcId(0));

@@ -98,7 +98,7 @@ fn collection_stays_below_the_snapshots_and_the_persisted_dsv_of_all() {
             for timer in [Timer::Delta, Timer::Delta, Timer::Theta] {
                 lab.fire(leaf, timer);
                 lab.fire(root, timer);
-                lab.deliver_message(leaf, root);
+                lab.report(leaf, root);
             }
             lab.overtake(root, leaf);
         }

@@ -287,7 +287,7 @@ fn t7_a_participant_takes_over_what_a_transaction_needs() {
         decided(&mut lab, c0, &w, &x);
         lab.restart(LEAF);
         lab.fire(LEAF, Timer::Theta);
-        assert!(lab.deliver_message(LEAF, ROOT), "what it has received");
+        assert!(lab.report(LEAF, ROOT), "what it has received");
         lab.lose_messages(ROOT, LEAF);
         assert!(lab.deliver_message(LEAF, ROOT), "that it is in doubt");
         stamp(&lab.finish(c0));

@@ -1,0 +1,159 @@
+//! What a loss of power may take: which start of the machine and which policy this is, and times above which nothing was given
+//! out that was not synced.
+//!
+//! The death of a process leaves its log as it was written. A loss of power leaves what was synced, so times may have been given
+//! to clients, and to nodes of the region on their behalf, of which the log knows nothing any more; and the clock of the machine may have
+//! been set back. So a *ceiling* is synced before any time above it is given out, two to three seconds ahead; and a server
+//! whose machine has started since the last time begins there.
+
+use crate::host::Host;
+use crate::record::{self, CEILING, START};
+use crate::rule::CEILING_SYNCED;
+use serde::{Deserialize, Serialize};
+use tidemark_contract::Protocol;
+use tidemark_core::{Hlc, Micros};
+use tidemark_store::log::{Fsync, Position};
+
+/// A new ceiling lies so far ahead.
+const AHEAD_US: Micros = 3_000_000;
+
+/// A new one is written once the last is nearer than this: a sync comes each second.
+const NEAR_US: Micros = 2_000_000;
+
+/// A start of a host, as its log remembers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// Names the start of the machine; empty if that is not known.
+    pub(crate) boot: String,
+    /// Nothing waited for a sync.
+    pub(crate) unsynced: bool,
+    /// The first start since which no power was lost.
+    pub(crate) since: u64,
+}
+
+/// What a log says of the starts before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    /// How many there were.
+    pub(crate) starts: u64,
+    /// The last one.
+    pub(crate) last: Start,
+    /// The last ceiling.
+    pub(crate) ceiling: Micros,
+}
+
+/// See the module.
+pub(crate) struct Lineage {
+    past: Past,
+    /// Whether times need a ceiling: clients are told what is merely written.
+    needed: bool,
+    /// What the clock shows at least.
+    pub(crate) from: Micros,
+    /// Synced.
+    synced: Micros,
+    /// Written, and where.
+    written: Option<(Position, Micros)>,
+    /// The highest time of a version that was written here.
+    stamped: Micros,
+    /// The last change that may show a version which the log had before.
+    shown: Position,
+}
+
+impl Lineage {
+    pub(crate) fn new(past: Past, fsync: Fsync, grouped: bool) -> Self {
+        let (needed, synced) = (fsync == Fsync::EverySec && !grouped, past.ceiling);
+        Self { past, needed, from: 0, synced, written: None, stamped: 0, shown: Position::START }
+    }
+
+    /// Notes that a version was written at `ts`.
+    #[inline]
+    pub(crate) fn stamp(&mut self, ts: Hlc) {
+        self.stamped = self.stamped.max(ts.micros());
+    }
+
+    /// Notes that the record at `position` may show a version which was hidden.
+    pub(crate) fn show(&mut self, position: Position) {
+        self.shown = position;
+    }
+
+    /// The log is synced up to `durable`.
+    pub(crate) fn settle(&mut self, durable: Position) {
+        if let Some((_, ceiling)) = self.written.take_if(|(at, _)| *at < durable) {
+            self.synced = ceiling;
+        }
+    }
+
+    /// The first start since which no power was lost: records of before may be gone, and their numbers given again.
+    pub(crate) fn since(&self) -> u64 {
+        self.past.last.since
+    }
+
+    /// The start and the ceiling that a snapshot has to keep.
+    pub(crate) fn for_snapshot(&self) -> (u64, &Start, Micros) {
+        let written = self.written.map_or(self.synced, |(_, ceiling)| ceiling);
+        (self.past.starts, &self.past.last, written)
+    }
+}
+
+impl<P: Protocol> Host<P> {
+    /// Logs that the host starts, on this machine, under this policy.
+    pub(crate) fn log_start(&mut self) {
+        let (boot, unsynced) = (self.config.boot.clone(), self.config.fsync == Fsync::No);
+        let past = &mut self.lineage.past;
+        past.starts += 1;
+        let number = past.starts;
+        let powered = !boot.is_empty() && boot == past.last.boot;
+        if !powered {
+            self.lineage.from = past.ceiling;
+        }
+        let start = Start { boot, unsynced, since: if powered { past.last.since } else { number } };
+        past.last = start.clone();
+        self.log_alone(START, number, |buffer| record::encode(&start, buffer));
+    }
+
+    /// No time was given out above this, those of versions aside.
+    fn highest(&self) -> Micros {
+        self.highest_wall + self.config.max_skew_us
+    }
+
+    /// Keeps the ceiling ahead. Without room for it, nothing is written that needs it.
+    pub(crate) fn raise_ceiling(&mut self) {
+        let lineage = &self.lineage;
+        let written = lineage.written.map_or(lineage.synced, |(_, ceiling)| ceiling);
+        let high = self.highest().max(lineage.stamped);
+        if !lineage.needed || !CEILING_SYNCED.kept() || high + NEAR_US <= written || self.log.reserve(1, 16).is_err() {
+            return;
+        }
+        let ceiling = high + AHEAD_US;
+        let position = self.log_alone(CEILING, ceiling, |_| ());
+        self.lineage.written = position.map(|position| (position, ceiling));
+    }
+
+    /// Whether a time that is given out now may lie above the ceiling that is synced: writes wait, and so does what other nodes of
+    /// the region are told.
+    pub(crate) fn is_over_ceiling(&self) -> bool {
+        self.lineage.needed && CEILING_SYNCED.kept() && self.highest() > self.lineage.synced
+    }
+
+    /// Everything at or below may be told to clients. A loss of power may take it back, together with all that was done for them.
+    #[inline]
+    pub fn for_clients(&self) -> Position {
+        let durable = self.durable();
+        let Lineage { needed, synced, stamped, shown, .. } = self.lineage;
+        let above = stamped > synced && CEILING_SYNCED.kept();
+        match needed && !above && (shown < durable || !self.arrivals.defer) {
+            true => self.log.flushed(),
+            false => durable,
+        }
+    }
+
+    /// Everything at or below may be told to other nodes of the region on behalf of a client.
+    pub fn for_siblings(&self) -> Position {
+        if self.is_over_ceiling() { self.durable() } else { self.for_clients() }
+    }
+
+    /// Appends a record that is of no entry of a group.
+    fn log_alone(&mut self, kind: u8, seq: u64, encode: impl FnOnce(&mut Vec<u8>)) -> Option<Position> {
+        self.append_as_it_is(kind, 0, seq, encode)
+    }
+}
