@@ -2,6 +2,7 @@
 
 use super::clients::Reply;
 use super::net::{ConnId, Ending};
+use super::power::{Armed, Wrote};
 use super::{Cluster, Event, found};
 use crate::clocks::Clocks;
 use crate::outcome::ProblemKind;
@@ -15,6 +16,7 @@ use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
 use tidemark_store::disk::SimDisk;
+use tidemark_store::log::Fsync;
 
 /// How many units of time a follower waits for its leader before it stands for election.
 pub(crate) const ELECTION_TICKS: usize = 10;
@@ -110,6 +112,18 @@ pub(super) struct Process {
     pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
+    /// When its log is synced, in this start.
+    pub(super) fsync: Fsync,
+    /// How often its power has failed: with it its machine starts anew.
+    pub(super) powers: u64,
+    /// What it has written and may lose with its power, oldest first.
+    pub(super) wrote: VecDeque<Wrote>,
+    /// Up to which change of its disk that was noted.
+    pub(super) noted: u64,
+    /// The moment at which its power fails.
+    pub(super) armed: Option<Armed>,
+    /// No sync of it ends.
+    pub(super) stalls: u32,
     /// A failure of its disk was injected in this start, or before it.
     pub(super) injected: bool,
     /// How long a real processor has worked for it, if that is measured.
@@ -143,6 +157,12 @@ impl Process {
             slow_us: 0,
             lag_us: 0,
             full: false,
+            fsync: Fsync::Always,
+            powers: 0,
+            wrote: VecDeque::new(),
+            noted: 0,
+            armed: None,
+            stalls: 0,
             injected: false,
             worked: None,
             cluster,
@@ -193,12 +213,15 @@ impl Cluster<'_> {
         }
         process.boots += 1;
         process.began_at = self.now;
+        let fsync = self.policy(at);
+        let process = &mut self.processes[at];
+        process.fsync = fsync;
         let (plan, again) = (self.plan, process.boots > 1);
         let config = Config {
             cluster,
             me: NodeId(at as u16),
             peer_secret: None,
-            fsync: plan.config.fsync,
+            fsync,
             max_skew_us: plan.config.max_skew_us,
             log_segment_bytes: plan.config.segment_bytes,
             log_retain_bytes: u64::MAX,
@@ -217,13 +240,20 @@ impl Cluster<'_> {
         match self.factory.open(config, disk, now) {
             Ok(node) => {
                 process.node = Some(node);
+                process.note_written(self.now, plan.replicas);
+                let powers = process.powers;
                 self.edge_boots(at);
                 self.crowd_boots(at);
                 if again {
                     let name = self.name_of(at);
-                    self.trace(|| Happening::Trouble(format!("{name} is up again")));
+                    let how = format!("after {powers} losses of power, fsync {fsync}");
+                    self.trace(|| Happening::Trouble(format!("{name} is up again, {how}")));
+                }
+                if self.power_fails_again(at, true) {
+                    return;
                 }
                 self.end_turn(at);
+                self.power_fails_again(at, false);
             }
             Err(error) => {
                 let name = self.name_of(at);
@@ -269,9 +299,11 @@ impl Cluster<'_> {
         if process.node.is_none() {
             return;
         }
-        match power {
-            true => process.disk.crash(&mut self.disk_rng),
-            false => process.disk.kill(),
+        if power {
+            self.note_loss(at);
+            self.processes[at].disk.crash(&mut self.disk_rng);
+        } else {
+            process.disk.kill();
         }
         self.ends(at, if power { Ending::Silent } else { Ending::Reset });
     }
@@ -364,6 +396,7 @@ impl Cluster<'_> {
         {
             // If its disk fails now, it ends all the same.
             let _ = node.shut_down(now);
+            process.note_written(self.now, self.plan.replicas);
         }
         self.processes[at].disk.kill();
         self.ends(at, Ending::Reset);
