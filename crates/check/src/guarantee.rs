@@ -1,6 +1,7 @@
 //! One guarantee at a time: which of them does a history keep?
 
 use crate::index::Index;
+use crate::lost::without_lost;
 use crate::property::{Properties, Property};
 use crate::report::{Mode, Report, Violation};
 use crate::{Options, examine};
@@ -100,6 +101,7 @@ pub struct Verdicts {
 
 /// Holds `history` to each of `guarantees` on its own. Of each, `limit` violations are told.
 pub fn check_each(history: &History, guarantees: &[Guarantee], limit: usize, values_only: bool) -> Verdicts {
+    let history = &*without_lost(history);
     let index = Index::new(history, values_only);
     let mut last = None;
     let verdicts = guarantees.iter().map(|guarantee| {

@@ -14,13 +14,14 @@
 //! println!("{report}");
 //! ```
 //!
-//! How it works: `index` turns a history into numbers and resolves what each read returned; `walk` visits
+//! How it works: `lost` leaves out what losses of power may have taken; `index` turns a history into numbers and resolves what each read returned; `walk` visits
 //! events in causal order with their pasts; `properties` asks one question a file; `story` tells the answers.
 
 mod format;
 mod guarantee;
 mod hash;
 mod index;
+mod lost;
 mod picture;
 mod properties;
 mod property;
@@ -31,6 +32,7 @@ mod walk;
 
 pub use format::{ReadError, TextError, parse, read_history, read_text, write_history, write_text};
 pub use guarantee::{Guarantee, Holds, Verdict, Verdicts, check_each};
+pub use lost::without_lost;
 pub use picture::svg;
 pub use property::{Properties, Property};
 pub use report::{Deed, DeedKind, Fact, Link, Mode, Report, Step, Violation};
@@ -74,7 +76,7 @@ pub fn check(history: &History, promise: Promise) -> Report {
 
 /// Checks single properties of `history`.
 pub fn check_with(history: &History, options: Options) -> Report {
-    examine(&Index::new(history, options.values_only), options)
+    examine(&Index::new(&without_lost(history), options.values_only), options)
 }
 
 /// Checks properties of what was read once.

@@ -133,6 +133,21 @@ pub struct Final {
     pub found: Found,
 }
 
+/// A node lost what it had not synced: its power failed. What clients of its own region were told meanwhile may be gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The region of the node.
+    pub dc: DcId,
+    /// The node, for readers.
+    pub node: Option<String>,
+    /// Everything that was written before this was synced.
+    pub from_us: Micros,
+    /// When its power failed.
+    pub to_us: Micros,
+    /// The keys that it holds; all of its region if none are named.
+    pub keys: Vec<Key>,
+}
+
 /// What a history is about. Nothing of it changes a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
@@ -157,6 +172,8 @@ pub struct History {
     pub events: Vec<Event>,
     /// The replicas' last words, in any order.
     pub finals: Vec<Final>,
+    /// What nodes lost, in any order. REQUIRES: operations and these have times (I3).
+    pub lost: Vec<Lost>,
 }
 
 impl Read {

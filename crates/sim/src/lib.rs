@@ -38,10 +38,10 @@ pub use grouping::{Adapting, GroupsChange};
 pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
-pub use options::{FaultKind, Faults, Options, Placed};
+pub use options::{FaultKind, Faults, Options, Placed, Policies};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{
-    Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble,
+    Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Moment, Plan, Step, Trouble,
 };
 pub use report::Counterexample;
 pub use run::{Simulation, run};

@@ -300,6 +300,8 @@ pub(crate) fn config(what: &Measurement) -> Config {
     Config {
         partitions_a_node: 1,
         fsync: Fsync::No,
+        loses: false,
+        varies: false,
         sync_us: 0,
         lan_us: 250,
         lan_jitter_us: 100,

@@ -1,10 +1,13 @@
 //! What a run is asked for: the options of `tidemark sim`.
 
 mod faults;
+mod policies;
 
 use crate::plan::edge;
 use crate::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES};
 pub use faults::{FaultKind, Faults};
+pub use policies::Policies;
+pub(crate) use policies::VARIED;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +16,6 @@ use tidemark_contract::info::Transactions;
 use tidemark_contract::{Info, Rule, Topology, rule};
 use tidemark_core::Promise;
 use tidemark_node::Factory;
-use tidemark_store::log::Fsync;
 
 /// What is run, apart from the protocol and the seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +60,8 @@ pub struct Options {
     pub edge_k1: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
-    /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
-    pub fsync: Option<Fsync>,
+    /// When logs are synced.
+    pub fsync: Policies,
     /// Numbers of the protocol that are not to be its defaults, nor drawn.
     pub params: BTreeMap<String, Value>,
 }
@@ -85,7 +87,7 @@ impl Default for Options {
             lists: false,
             edge_k1: false,
             promise: None,
-            fsync: None,
+            fsync: Policies::Drawn,
             params: BTreeMap::new(),
         }
     }
@@ -267,8 +269,8 @@ impl fmt::Display for Options {
         if let Some(promise) = self.promise {
             write!(f, " --promise {promise}")?;
         }
-        if let Some(fsync) = self.fsync {
-            write!(f, " --fsync {fsync}")?;
+        if self.fsync != default.fsync {
+            write!(f, " --fsync {}", self.fsync)?;
         }
         for (name, value) in &self.params {
             match value {
@@ -348,7 +350,7 @@ mod tests {
             edge_k1: true,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
-            fsync: Some(Fsync::Always),
+            fsync: Policies::Of(tidemark_store::log::Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };

@@ -123,6 +123,10 @@ pub struct Stats {
     pub faults: u64,
     /// Processes that died.
     pub crashes: u64,
+    /// How often power failed of a process.
+    pub power_losses: u64,
+    /// How often something was written then, and not synced, of which clients might have been told.
+    pub tails_lost: u64,
     /// Processes that stopped because their disk failed.
     pub disk_failures: u64,
     /// Members of groups that began to lead.
@@ -182,6 +186,8 @@ impl Stats {
         self.failed += other.failed;
         self.faults += other.faults;
         self.crashes += other.crashes;
+        self.power_losses += other.power_losses;
+        self.tails_lost += other.tails_lost;
         self.disk_failures += other.disk_failures;
         self.elections += other.elections;
         self.follower_reads += other.follower_reads;

@@ -42,6 +42,8 @@ pub(crate) enum Stream {
     Interactive = 17,
     /// What edge clients do, and what happens to them.
     Edge = 18,
+    /// Of whom power fails, and at which moment.
+    Power = 19,
 }
 
 /// The generator of one stream of a schedule.

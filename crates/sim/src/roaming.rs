@@ -218,6 +218,8 @@ fn config(rng: &mut Rng) -> Config {
         clocks: (0..nodes).map(clock).collect(),
         partitions_a_node: 1,
         fsync: Fsync::No,
+        loses: false,
+        varies: false,
         sync_us: 0,
         lan_us: 250,
         lan_jitter_us: 250,

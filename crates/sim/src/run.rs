@@ -102,7 +102,7 @@ impl Simulation {
         if promise.is_immediate()
             && self.factory.has_types()
             && self.options.commands() == 0
-            && let Some(text) = lost_update(&outcome.history)
+            && let Some(text) = lost_update(&tidemark_check::without_lost(&outcome.history))
         {
             let (kind, at_us) = (ProblemKind::Updates, outcome.stats.virtual_us);
             outcome.problems.push(Problem { kind, at_us, text });

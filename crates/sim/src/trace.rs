@@ -200,6 +200,11 @@ impl Plan {
                 let what = if *sync { "sync" } else { "write" };
                 format!("a {what} on the disk of node {} fails", self.name_of(*node))
             }
+            Trouble::LosesPower { processes, moment, .. } => {
+                let names: Vec<String> = processes.iter().map(|process| self.name_of(*process)).collect();
+                format!("power fails of {} ({moment:?})", names.join(", "))
+            }
+            Trouble::SyncStalls { process } => format!("no sync of {} ends", self.name_of(*process)),
             Trouble::Away { dc } => format!("the operator does without {dc}"),
             Trouble::Lost { dc } => format!("{dc} is lost, until the operator excludes it"),
             Trouble::LosesDisk { process } => {

@@ -20,8 +20,9 @@ pub(crate) fn lost_update(history: &History) -> Option<String> {
             let newest = deleted.entry(key).or_default();
             *newest = version.unwrap_or_default().max(*newest);
         }
-        if let Some(stamp) = version {
-            written.entry((key, stamp.origin)).or_default().push(*stamp);
+        // What may have been lost with the power of its node has no answer.
+        if let Some(stamp) = version.filter(|_| event.fate == Fate::Ok) {
+            written.entry((key, stamp.origin)).or_default().push(stamp);
         }
     }
     written.values_mut().for_each(|stamps| stamps.sort_unstable());

@@ -36,6 +36,7 @@ pub fn read_history(mut input: impl BufRead) -> Result<History, ReadError> {
             }
             Line::Event(event) => history.events.push(event),
             Line::Final(last) => history.finals.push(last),
+            Line::Lost(lost) => history.lost.push(lost),
         }
     }
 }
@@ -63,6 +64,10 @@ pub fn write_history(history: &History, mut output: impl Write) -> io::Result<()
     }
     for last in &history.finals {
         serde_json::to_writer(&mut output, last)?;
+        output.write_all(b"\n")?;
+    }
+    for lost in &history.lost {
+        serde_json::to_writer(&mut output, lost)?;
         output.write_all(b"\n")?;
     }
     output.flush()

@@ -9,6 +9,7 @@ mod common;
 mod drawing;
 mod formats;
 mod guarantees;
+mod lost;
 mod mutants;
 mod oracle;
 mod oracle_black_box;

@@ -5,11 +5,13 @@
 //! `[ts, origin, seq]`. An unknown field is an error: a misspelt `version` must not quietly turn a white-box
 //! history into a black-box one.
 
-use super::{Action, Event, Fate, Final, Header, Read, ReadKind, SessionId};
-use crate::{DcId, Found, Guarantees, Hlc, Key, Micros, Promise, Stamp, Value};
-use bytes::Bytes;
+use super::{Action, Event, Fate, Final, Header, Lost, Read, ReadKind, SessionId};
+use crate::{DcId, Found, Guarantees, Hlc, Micros, Promise, Stamp, Value};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+mod text;
+use text::Text;
 
 /// The version of the file format that this code writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
@@ -23,6 +25,8 @@ pub enum Line {
     Event(Event),
     /// What a replica returns in the end.
     Final(Final),
+    /// What a node lost.
+    Lost(Lost),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,6 +37,7 @@ enum Form {
     Read(ReadForm),
     Adopt(AdoptForm),
     Final(FinalForm),
+    Lost(LostForm),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -148,6 +153,18 @@ struct FinalForm {
     version: Option<StampForm>,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LostForm {
+    dc: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    from_us: Micros,
+    to_us: Micros,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<Text>,
+}
+
 fn is_ok(fate: &Fate) -> bool {
     *fate == Fate::Ok
 }
@@ -159,68 +176,6 @@ fn is_all(asked: &Guarantees) -> bool {
 /// Makes `null` an absence and a missing field an error: a forgotten value is neither a delete nor an absence.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Text>, D::Error> {
     Option::deserialize(deserializer)
-}
-
-/// Bytes, as a string in the file.
-struct Text(Vec<u8>);
-
-impl Text {
-    fn key(&self) -> Key {
-        Key(Bytes::copy_from_slice(&self.0))
-    }
-
-    fn value(&self) -> Value {
-        Value::from(self.0.as_slice())
-    }
-}
-
-/// `bytes` as text; see the module's header.
-fn escape(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c == '\\' { text.push_str("\\\\") } else { text.push(c) }
-        }
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
-}
-
-fn unescape(text: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(&rest.as_bytes()[..at]);
-        let escape = &rest[at + 1..];
-        if let Some(after) = escape.strip_prefix('\\') {
-            bytes.push(b'\\');
-            rest = after;
-        } else {
-            let hex = escape.strip_prefix('x').and_then(|e| e.get(..2));
-            let byte = hex.and_then(|h| u8::from_str_radix(h, 16).ok());
-            bytes.push(byte.ok_or_else(|| {
-                format!("{text:?}: after a backslash comes another backslash or `x` and two hex digits")
-            })?);
-            rest = &escape[3..];
-        }
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    Ok(bytes)
-}
-
-impl Serialize for Text {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&escape(&self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        unescape(&text).map(Text).map_err(D::Error::custom)
-    }
 }
 
 fn stamp_form(stamp: Option<Stamp>) -> Option<StampForm> {
@@ -339,6 +294,13 @@ impl From<&Final> for Form {
     }
 }
 
+impl From<&Lost> for Form {
+    fn from(l: &Lost) -> Self {
+        let (node, keys) = (l.node.clone(), l.keys.iter().map(|key| text(key)).collect());
+        Self::Lost(LostForm { dc: l.dc.0, node, from_us: l.from_us, to_us: l.to_us, keys })
+    }
+}
+
 /// Serialises the parts of a history by reference, as the lines that [`Line`] reads.
 macro_rules! serialize_as_form {
     ($($part:ty),*) => {$(
@@ -349,7 +311,7 @@ macro_rules! serialize_as_form {
         }
     )*};
 }
-serialize_as_form!(Header, Event, Final);
+serialize_as_form!(Header, Event, Final, Lost);
 
 impl Serialize for Line {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -357,6 +319,7 @@ impl Serialize for Line {
             Self::Header(header) => header.serialize(serializer),
             Self::Event(event) => event.serialize(serializer),
             Self::Final(last) => last.serialize(serializer),
+            Self::Lost(lost) => lost.serialize(serializer),
         }
     }
 }
@@ -378,23 +341,10 @@ impl<'de> Deserialize<'de> for Line {
             Form::Final(FinalForm { dc, key, value, version }) => {
                 Self::Final(Final { dc: DcId(dc), key: key.key(), found: found(value, version) })
             }
+            Form::Lost(LostForm { dc, node, from_us, to_us, keys }) => {
+                let keys = keys.iter().map(Text::key).collect();
+                Self::Lost(Lost { dc: DcId(dc), node, from_us, to_us, keys })
+            }
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_bytes_survive_as_text() {
-        for bytes in
-            [&b""[..], b"plain", b"back\\slash", b"\\x41", b"\xff\x00\xc3", "Gezeiten \u{1f30a}".as_bytes()]
-        {
-            assert_eq!(unescape(&escape(bytes)).unwrap(), bytes);
-        }
-        assert_eq!(escape(b"a\xff\\"), "a\\xff\\\\");
-        assert!(unescape("\\n").unwrap_err().contains("two hex digits"));
-        assert!(unescape("\\").is_err() && unescape("\\x4").is_err() && unescape("\\xé").is_err());
     }
 }

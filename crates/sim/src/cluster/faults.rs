@@ -80,6 +80,9 @@ impl Cluster<'_> {
     /// What operators and clients do, and what connections suffer.
     fn fault_of_nodes(&mut self, number: usize, what: &Trouble, begins: bool) {
         match what {
+            Trouble::LosesPower { .. } if begins => self.power_is_to_fail(number),
+            Trouble::LosesPower { .. } => self.power_holds(number),
+            Trouble::SyncStalls { process } => self.stall_syncs(*process, begins),
             Trouble::Away { dc } => self.want_away(*dc, begins),
             Trouble::Lost { dc } if begins => self.lose(*dc),
             Trouble::Lost { dc } => self.want_gone(*dc),

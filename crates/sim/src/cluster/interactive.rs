@@ -7,6 +7,7 @@ use crate::outcome::ProblemKind;
 use crate::plan::Act;
 use crate::rng::mix;
 use crate::typed;
+use crate::typed::ledger::Told;
 use std::collections::BTreeMap;
 use tidemark_contract::transaction::{Carried, Place, Transaction};
 use tidemark_core::history::{Action, Event, Fate, Read, ReadKind, SessionId};
@@ -250,7 +251,8 @@ impl Cluster<'_> {
                 (Outcome::Written { stamp: Some(_), .. }, end) => end.clone(),
                 _ => outcome,
             };
-            self.ledger.note(&op, &as_far_as_is_left(self.plan, dc, &told));
+            let who = Told { dc, start_us: 0, end_us: self.now };
+            self.ledger.note(&op, &as_far_as_is_left(self.plan, dc, &told), who);
         }
     }
 

@@ -48,10 +48,11 @@ impl Cluster<'_> {
     /// older than what sessions of theirs have written, or seen and their servers have not forgotten.
     pub(super) fn judge_survivors(&mut self) {
         let Some(lost) = self.operator.lost() else { return };
+        let history = tidemark_check::without_lost(&self.history).into_owned();
         let finals = std::mem::take(&mut self.history.finals);
         let mut newest: BTreeMap<&Key, Stamp> = BTreeMap::new();
         let mut deleted = BTreeSet::new();
-        for event in &self.history.events {
+        for event in &history.events {
             let mut knows = |key, stamp: Option<Stamp>| {
                 let known = newest.entry(key).or_default();
                 *known = (*known).max(stamp.unwrap_or_default());

@@ -43,6 +43,7 @@ mod metering;
 mod net;
 mod operator;
 mod pools;
+mod power;
 mod probing;
 mod process;
 mod record;
@@ -76,6 +77,8 @@ enum Event {
     Wake(usize),
     /// A user does not wait any longer for the operation of that number.
     Impatient(usize, u64),
+    /// The moment of a fault has come: power fails.
+    PowerFails(usize),
     /// A fault begins or ends.
     Fault { number: usize, begins: bool },
     /// A process that leads hands over, in the start of that number, and ends at that time at the latest.
@@ -162,6 +165,8 @@ pub(crate) struct Cluster<'a> {
     digest: u64,
     stats: Stats,
     disk_rng: Rng,
+    /// What processes may have lost with their power.
+    losses: Vec<power::Loss>,
     pub(crate) trace: Option<Trace>,
     /// How much of which session each session has taken over from its pool.
     pooled: BTreeMap<(SessionId, SessionId), u64>,
@@ -231,6 +236,7 @@ impl<'a> Cluster<'a> {
             digest: 0,
             stats: Stats::default(),
             disk_rng: stream(plan.seed, Stream::Disks),
+            losses: Vec::new(),
             trace: None,
             seats,
             gauge: None,
@@ -289,6 +295,7 @@ impl<'a> Cluster<'a> {
             self.begin_watches();
         }
         (0..self.processes.len()).for_each(|process| self.note_counters(process));
+        self.tell_losses();
         self.judge_edge(self.stage == Stage::Over);
         self.judge_types();
         self.judge_survivors();
@@ -326,6 +333,7 @@ impl<'a> Cluster<'a> {
             Event::Load(_) => (15, 0),
             Event::Edge(_) => (16, 0),
             Event::Crowd(_) => (17, 0),
+            Event::PowerFails(number) => (18, *number as u64),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -346,6 +354,11 @@ impl<'a> Cluster<'a> {
             Event::Load(what) => self.happened(what),
             Event::Edge(what) => self.edge_happens(*what),
             Event::Crowd(what) => self.crowd_happens(*what),
+            Event::PowerFails(number) => {
+                if self.active_faults[number] {
+                    self.power_fails(number);
+                }
+            }
         }
     }
 

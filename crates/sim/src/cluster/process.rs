@@ -2,6 +2,7 @@
 
 use super::clients::Reply;
 use super::net::{ConnId, Ending};
+use super::power::{Armed, Wrote};
 use super::{Cluster, Event, found};
 use crate::clocks::Clocks;
 use crate::outcome::ProblemKind;
@@ -15,6 +16,7 @@ use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
 use tidemark_store::disk::SimDisk;
+use tidemark_store::log::Fsync;
 
 /// How many units of time a follower waits for its leader before it stands for election.
 pub(crate) const ELECTION_TICKS: usize = 10;
@@ -74,8 +76,6 @@ pub(super) struct Process {
     pub(super) node: Option<Box<dyn Node>>,
     /// How often it was started.
     pub(super) boots: u64,
-    /// How often its machine has lost power.
-    pub(super) machine_boots: u64,
     pub(super) disk: SimDisk,
     pub(super) dc: DcId,
     pub(super) partitions: Vec<PartitionId>,
@@ -114,6 +114,18 @@ pub(super) struct Process {
     pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
+    /// When its log is synced, in this start.
+    pub(super) fsync: Fsync,
+    /// How often its power has failed: with it its machine starts anew.
+    pub(super) powers: u64,
+    /// What it has written and may lose with its power, oldest first.
+    pub(super) wrote: VecDeque<Wrote>,
+    /// Up to which change of its disk that was noted.
+    pub(super) noted: u64,
+    /// The moment at which its power fails.
+    pub(super) armed: Option<Armed>,
+    /// No sync of it ends.
+    pub(super) stalls: u32,
     /// A failure of its disk was injected in this start, or before it.
     pub(super) injected: bool,
     /// How long a real processor has worked for it, if that is measured.
@@ -126,7 +138,6 @@ impl Process {
         Self {
             node: None,
             boots: 0,
-            machine_boots: 0,
             disk: SimDisk::new(),
             dc: layout.dc,
             partitions: layout.partitions.clone(),
@@ -149,6 +160,12 @@ impl Process {
             slow_us: 0,
             lag_us: 0,
             full: false,
+            fsync: Fsync::Always,
+            powers: 0,
+            wrote: VecDeque::new(),
+            noted: 0,
+            armed: None,
+            stalls: 0,
             injected: false,
             worked: None,
             cluster,
@@ -200,13 +217,16 @@ impl Cluster<'_> {
         }
         process.boots += 1;
         process.began_at = self.now;
+        let fsync = self.policy(at);
+        let process = &mut self.processes[at];
+        process.fsync = fsync;
         let (plan, again) = (self.plan, process.boots > 1);
         let config = Config {
             cluster,
             me: NodeId(at as u16),
             peer_secret: None,
-            fsync: plan.config.fsync,
-            boot: process.machine_boots.to_string(),
+            fsync,
+            boot: process.powers.to_string(),
             max_skew_us: plan.config.max_skew_us,
             log_segment_bytes: plan.config.segment_bytes,
             log_retain_bytes: u64::MAX,
@@ -225,13 +245,20 @@ impl Cluster<'_> {
         match self.factory.open(config, disk, now) {
             Ok(node) => {
                 process.node = Some(node);
+                process.note_written(self.now, plan.replicas);
+                let powers = process.powers;
                 self.edge_boots(at);
                 self.crowd_boots(at);
                 if again {
                     let name = self.name_of(at);
-                    self.trace(|| Happening::Trouble(format!("{name} is up again")));
+                    let how = format!("after {powers} losses of power, fsync {fsync}");
+                    self.trace(|| Happening::Trouble(format!("{name} is up again, {how}")));
+                }
+                if self.power_fails_again(at, true) {
+                    return;
                 }
                 self.end_turn(at);
+                self.power_fails_again(at, false);
             }
             Err(error) => {
                 let name = self.name_of(at);
@@ -277,12 +304,11 @@ impl Cluster<'_> {
         if process.node.is_none() {
             return;
         }
-        match power {
-            true => {
-                process.machine_boots += 1;
-                process.disk.crash(&mut self.disk_rng);
-            }
-            false => process.disk.kill(),
+        if power {
+            self.note_loss(at);
+            self.processes[at].disk.crash(&mut self.disk_rng);
+        } else {
+            process.disk.kill();
         }
         self.ends(at, if power { Ending::Silent } else { Ending::Reset });
     }
@@ -375,6 +401,7 @@ impl Cluster<'_> {
         {
             // If its disk fails now, it ends all the same.
             let _ = node.shut_down(now);
+            process.note_written(self.now, self.plan.replicas);
         }
         self.processes[at].disk.kill();
         self.ends(at, Ending::Reset);

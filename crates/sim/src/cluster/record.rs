@@ -9,6 +9,7 @@ use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
+use crate::typed::ledger::Told;
 use crate::typed::{self, program};
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Found, Op, Outcome};
@@ -84,7 +85,8 @@ impl Cluster<'_> {
             (Act::Op(op), _) => {
                 let event =
                     |op: &Op, outcome: &Outcome| typed::event(client.id, client.dc, times, op, outcome);
-                self.ledger.note(op, &as_far_as_is_left(self.plan, client.dc, outcome));
+                let told = Told { dc: client.dc, start_us: times.0, end_us: times.1 };
+                self.ledger.note(op, &as_far_as_is_left(self.plan, client.dc, outcome), told);
                 let parts = parts(&self.layout.topology, op, outcome);
                 let who = (client.id, client.dc);
                 match program::events(who, times, client.recorded, op, outcome) {

@@ -206,7 +206,7 @@ impl Cluster<'_> {
 
     /// Looks what became of keys of data types.
     pub(super) fn judge_types(&mut self) {
-        for what in self.ledger.judge() {
+        for what in self.ledger.judge(|key, told| self.may_be_lost(key, told)) {
             self.problem(ProblemKind::Types, what);
         }
     }

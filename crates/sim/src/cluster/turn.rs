@@ -3,6 +3,7 @@
 use super::clients::Reply;
 use super::process::{Process, User, Worked};
 use super::{Cluster, Event};
+use crate::plan::Moment;
 use crate::rng::mix;
 use crate::trace::Happening;
 use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, OrderAnswer, OrderId, Output};
@@ -64,7 +65,15 @@ impl Cluster<'_> {
             if let Err(fatal) = process.commit(now, &mut wishes) {
                 return self.stops(at, &fatal.to_string());
             }
+            let wrote = process.note_written(self.now, self.plan.replicas);
+            if wrote && self.power_fails_if(at, |moment| moment == Moment::Written) {
+                return;
+            }
             self.fulfil(at, &mut wishes);
+            let same = self.processes[at].boots == boots && self.processes[at].node.is_some();
+            if wrote && same && self.power_fails_if(at, |moment| moment == Moment::Left) {
+                return;
+            }
         }
         self.wishes = Some(wishes);
         self.see_epoch(at);
@@ -113,7 +122,7 @@ impl Cluster<'_> {
             Lane::Log => {
                 process.log_jobs.push_back(job);
                 if process.log_jobs.len() == 1 {
-                    self.queue.push(self.now + longest, Event::Logged(at, process.boots));
+                    self.log_job_begins(at);
                 }
             }
             Lane::Any => {
@@ -123,15 +132,21 @@ impl Cluster<'_> {
         }
     }
 
+    /// The first job that concerns the log begins.
+    fn log_job_begins(&mut self, at: usize) {
+        let takes = self.sync_takes(at);
+        self.queue.push(self.now + takes, Event::Logged(at, self.processes[at].boots));
+    }
+
     /// The first job that concerns the log ends.
     pub(super) fn logged(&mut self, at: usize, boots: u64) {
         let process = &mut self.processes[at];
-        if process.boots != boots {
+        if process.boots != boots || process.stalls > 0 {
             return;
         }
         let Some(job) = process.log_jobs.pop_front() else { return };
         if !process.log_jobs.is_empty() {
-            self.queue.push(self.now + self.plan.config.sync_us, Event::Logged(at, boots));
+            self.log_job_begins(at);
         }
         self.worked(at, boots, job);
     }
@@ -142,6 +157,9 @@ impl Cluster<'_> {
         }
         self.stats.snapshots += u64::from(format!("{job:?}") == "end of a snapshot");
         let done = job.run();
+        if self.power_fails_if(at, |moment| moment == Moment::Synced) {
+            return;
+        }
         self.input(at, |node, now| node.done(now, done));
         self.turn(at);
     }

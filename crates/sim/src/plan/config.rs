@@ -1,6 +1,6 @@
 //! The numbers of a schedule: delays, clocks, intervals, disks and what sessions like to do.
 
-use crate::options::{FaultKind, Options};
+use crate::options::{FaultKind, Options, Policies, VARIED};
 use crate::rng::{Draw, Rng};
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
@@ -23,6 +23,10 @@ pub struct Config {
     pub partitions_a_node: usize,
     /// When logs are synced.
     pub fsync: Fsync,
+    /// Power fails at any moment of a batch, of any processes, and there is something to lose: see `power`.
+    pub loses: bool,
+    /// Nodes sync as another policy says after a restart, as each start draws it.
+    pub varies: bool,
     /// How long a sync takes; 0 if that is not modelled.
     pub sync_us: Micros,
     /// The least delay within a data centre.
@@ -108,14 +112,18 @@ impl Config {
         let wan_us = (0..dcs * dcs).map(|_| if uneven { rng.u64(wan / 4..=wan * 2) } else { wan });
         let wan_us = wan_us.collect();
         let deadline_us = rng.scale(4 * wan, 20 * wan);
-        let fsync = options.fsync.unwrap_or(match rng.u32(0..4) {
+        let drawn = rng.u32(0..4);
+        let fsync = match options.fsync.where_power_fails() {
+            Policies::Of(fsync) => fsync,
+            Policies::Varied if on(FaultKind::Power) => VARIED[drawn as usize % VARIED.len()],
             _ if on(FaultKind::Power) => Fsync::Always,
-            0 => Fsync::Always,
-            1 => Fsync::EverySec,
-            _ => Fsync::No,
-        });
+            _ => [Fsync::Always, Fsync::EverySec, Fsync::No, Fsync::No][drawn as usize],
+        };
+        let loses = on(FaultKind::Power) && options.fsync.where_power_fails() != Policies::Lossless;
         Self {
             fsync,
+            loses,
+            varies: false,
             sync_us: if rng.bool() { 0 } else { rng.scale(200, wan) },
             lan_us,
             lan_jitter_us: rng.scale(lan_us / 8, lan_us * 4),

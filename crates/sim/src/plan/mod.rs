@@ -22,6 +22,7 @@ mod layout;
 mod motifs;
 mod nodes;
 mod placing;
+mod power;
 pub(crate) mod quiet;
 mod scenes;
 mod torn;
@@ -31,6 +32,7 @@ mod workload;
 pub(crate) use config::{ClockPlan, Config, Mix};
 pub use edge::{EdgeAct, EdgePlan, EdgeStep};
 pub use layout::Layout;
+pub use power::Moment;
 
 /// One schedule.
 #[derive(Clone, Debug)]
@@ -173,6 +175,22 @@ pub enum Trouble {
         sync: bool,
         /// How many go well before.
         skip: u64,
+    },
+    /// Power fails of several processes at once, at a moment of the first of them; each is started again a while later.
+    LosesPower {
+        /// Their numbers.
+        processes: Vec<usize>,
+        /// The moment.
+        moment: Moment,
+        /// How many such moments pass before.
+        skip: u32,
+        /// Decides how long each is down.
+        chance: u64,
+    },
+    /// No sync of a process ends.
+    SyncStalls {
+        /// Its number.
+        process: usize,
     },
     /// The operator does without a data centre, and takes it back in the end.
     Away {
@@ -339,6 +357,7 @@ impl Plan {
         typed::draw(&mut plan, options.commands(), layout);
         interactive::draw(&mut plan, options);
         edge::draw(&mut plan, options, layout);
+        power::draw(&mut plan, layout, options);
         plan
     }
 

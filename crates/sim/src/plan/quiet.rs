@@ -52,6 +52,8 @@ impl Quiet<'_> {
         Config {
             partitions_a_node: 1,
             fsync: Fsync::No,
+            loses: false,
+            varies: false,
             sync_us: 0,
             lan_us: self.lan_us,
             lan_jitter_us: self.lan_jitter_us,

@@ -2,12 +2,25 @@
 
 use super::{BOUND, Family, call, program, reply};
 use std::collections::{BTreeMap, BTreeSet};
-use tidemark_core::{DcId, Failure, Key, Op, Outcome, Reply, Update, Verb};
+use tidemark_core::{DcId, Failure, Key, Micros, Op, Outcome, Reply, Update, Verb};
+
+/// Who was told what became of an operation, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) dc: DcId,
+    pub(crate) start_us: Micros,
+    pub(crate) end_us: Micros,
+}
+
+impl Told {
+    /// An edge client was, which has its operations itself.
+    pub(crate) const EDGE: Self = Self { dc: DcId::EDGE, start_us: 0, end_us: 0 };
+}
 
 /// What was done to an element: acknowledged, and perhaps.
 #[derive(Default)]
 struct Done {
-    acknowledged: i64,
+    acknowledged: Vec<(i64, Told)>,
     perhaps: Vec<i64>,
 }
 
@@ -28,11 +41,11 @@ impl Ledger {
     }
 
     /// An operation has ended.
-    pub(crate) fn note(&mut self, op: &Op, outcome: &Outcome) {
+    pub(crate) fn note(&mut self, op: &Op, outcome: &Outcome, told: Told) {
         if let Some((ops, void)) = program::read(op) {
             let all = program::outcomes(ops.len(), outcome);
             let happened = ops.iter().zip(&all).filter(|_| !void);
-            return happened.for_each(|(op, outcome)| self.note(op, outcome));
+            return happened.for_each(|(op, outcome)| self.note(op, outcome, told));
         }
         let Op::Put { key, update } = op else { return };
         let Some(family) = Family::find(key) else { return };
@@ -56,7 +69,7 @@ impl Ledger {
         };
         let done = self.done.entry((key.clone(), element)).or_default();
         match outcome {
-            Outcome::Written { stamp: Some(_), .. } => done.acknowledged += count,
+            Outcome::Written { stamp: Some(_), .. } => done.acknowledged.push((count, told)),
             Outcome::Failed(Failure::Indefinite(_)) => done.perhaps.push(count),
             _ => {}
         }
@@ -110,8 +123,8 @@ impl Ledger {
         Some(&self.answers.get(&(key.clone(), question.name()))?.first()?.1)
     }
 
-    /// What is wrong, if everything was answered.
-    pub(crate) fn judge(&self) -> Vec<String> {
+    /// What is wrong, if everything was answered. What `may_be_lost` of what was acknowledged counts or does not.
+    pub(crate) fn judge(&self, may_be_lost: impl Fn(&Key, &Told) -> bool) -> Vec<String> {
         let mut wrong = Vec::new();
         for ((key, question), all) in &self.answers {
             if let Some(other) = all.iter().find(|(_, reply)| *reply != all[0].1) {
@@ -121,7 +134,7 @@ impl Ledger {
             }
         }
         for key in &self.touched {
-            wrong.extend(self.lost(key));
+            wrong.extend(self.lost(key, |told| may_be_lost(key, told)));
             wrong.extend(self.forged(key));
         }
         wrong
@@ -142,7 +155,7 @@ impl Ledger {
     }
 
     /// What of a key to which things are only added is not as it should be.
-    fn lost(&self, key: &Key) -> Vec<String> {
+    fn lost(&self, key: &Key, may_be_lost: impl Fn(&Told) -> bool) -> Vec<String> {
         let question = match Family::find(key) {
             Some(Family::Counter) => Verb::Get,
             Some(Family::Counts) => Verb::HGetAll,
@@ -160,8 +173,8 @@ impl Ledger {
         let of_key = self.done.range((key.clone(), String::new())..).take_while(|((of, _), _)| of == key);
         for ((_, element), done) in of_key {
             let found = there.remove(element).unwrap_or(0);
-            if !done.sums().contains(&found) {
-                let (acknowledged, perhaps) = (done.acknowledged, &done.perhaps);
+            let (acknowledged, perhaps) = done.split(&may_be_lost);
+            if !sums(acknowledged, &perhaps).contains(&found) {
                 wrong.push(format!(
                     "in the end {key} {element} counts {found}, but {acknowledged} was acknowledged, and perhaps {perhaps:?}"
                 ));
@@ -175,15 +188,25 @@ impl Ledger {
 }
 
 impl Done {
-    /// What all of this may come to.
-    fn sums(&self) -> BTreeSet<i64> {
-        let mut sums = BTreeSet::from([self.acknowledged]);
-        for more in &self.perhaps {
-            let with: Vec<i64> = sums.iter().map(|sum| sum + more).collect();
-            sums.extend(with);
+    /// What is there, and what perhaps is.
+    fn split(&self, may_be_lost: impl Fn(&Told) -> bool) -> (i64, Vec<i64>) {
+        let mut perhaps = self.perhaps.clone();
+        let mut acknowledged = 0;
+        for (count, told) in &self.acknowledged {
+            if may_be_lost(told) { perhaps.push(*count) } else { acknowledged += count }
         }
-        sums
+        (acknowledged, perhaps)
     }
+}
+
+/// What all of this may come to.
+fn sums(acknowledged: i64, perhaps: &[i64]) -> BTreeSet<i64> {
+    let mut sums = BTreeSet::from([acknowledged]);
+    for more in perhaps {
+        let with: Vec<i64> = sums.iter().map(|sum| sum + more).collect();
+        sums.extend(with);
+    }
+    sums
 }
 
 /// What READ answers but for its token, which is another in each region.
@@ -280,12 +303,12 @@ mod tests {
     fn judged(count: &'static str) -> Vec<String> {
         let mut ledger = Ledger::default();
         let add = |by: &str| call(Verb::IncrBy, key(Family::Counter), &[by]);
-        ledger.note(&add("3"), &written());
-        ledger.note(&add("4"), &Outcome::Failed(Failure::Indefinite(String::new())));
-        ledger.note(&add("5"), &Outcome::Failed(Failure::Unavailable(String::new())));
+        ledger.note(&add("3"), &written(), Told::EDGE);
+        ledger.note(&add("4"), &Outcome::Failed(Failure::Indefinite(String::new())), Told::EDGE);
+        ledger.note(&add("5"), &Outcome::Failed(Failure::Unavailable(String::new())), Told::EDGE);
         let asked = call(Verb::Get, key(Family::Counter), &[]);
         assert!(ledger.answer(DcId(0), &asked, &said(Reply::Bulk(Bytes::from_static(count.as_bytes())))));
-        ledger.judge()
+        ledger.judge(|_, _| false)
     }
 
     #[test]
@@ -301,9 +324,9 @@ mod tests {
     fn an_acknowledged_member_is_there_and_no_other() {
         let judged = |reply: Reply| {
             let mut ledger = Ledger::default();
-            ledger.note(&call(Verb::SAdd, key(Family::Set), &["x"]), &written());
+            ledger.note(&call(Verb::SAdd, key(Family::Set), &["x"]), &written(), Told::EDGE);
             assert!(ledger.answer(DcId(0), &call(Verb::SMembers, key(Family::Set), &[]), &said(reply)));
-            ledger.judge().len()
+            ledger.judge(|_, _| false).len()
         };
         assert_eq!([judged(set(&["x"])), judged(set(&[])), judged(set(&["x", "y"]))], [0, 1, 1]);
     }
@@ -313,11 +336,12 @@ mod tests {
         let key = || key(Family::Stock);
         let judged = |value: i64, rights: i64| {
             let mut ledger = Ledger::default();
-            ledger.note(&call(Verb::BCounterCreate, key(), &["3", "23"]), &written());
-            ledger.note(&call(Verb::BCounterDecrBy, key(), &["5"]), &written());
+            ledger.note(&call(Verb::BCounterCreate, key(), &["3", "23"]), &written(), Told::EDGE);
+            ledger.note(&call(Verb::BCounterDecrBy, key(), &["5"]), &written(), Told::EDGE);
             ledger.note(
                 &call(Verb::BCounterDecrBy, key(), &["2"]),
                 &Outcome::Failed(Failure::Indefinite(String::new())),
+                Told::EDGE,
             );
             let regions = vec![
                 (Reply::Bulk("A".into()), Reply::Int(rights - 1)),
@@ -328,7 +352,7 @@ mod tests {
             for (verb, reply) in answers {
                 assert!(ledger.answer(DcId(0), &call(verb, key(), &[]), &said(reply)));
             }
-            ledger.judge().len()
+            ledger.judge(|_, _| false).len()
         };
         assert_eq!([judged(18, 15), judged(16, 13)], [0, 0]);
         assert_eq!([judged(23, 20), judged(18, 14), judged(18, 16)], [1, 1, 1]);
@@ -338,13 +362,13 @@ mod tests {
     fn every_update_of_a_document_is_there_once_whatever_the_token() {
         let judged = |updates: &[&'static str]| {
             let mut ledger = Ledger::default();
-            ledger.note(&call(Verb::DocPut, key(Family::Doc), &["x"]), &written());
+            ledger.note(&call(Verb::DocPut, key(Family::Doc), &["x"]), &written(), Told::EDGE);
             for (dc, token) in [(DcId(0), "one"), (DcId(1), "other")] {
                 let Reply::Set(all) = set(updates) else { unreachable!("it is a set") };
                 let reply = Reply::Array(vec![Reply::Bulk(token.into()), Reply::Array(all)]);
                 assert!(ledger.answer(dc, &call(Verb::DocRead, key(Family::Doc), &[]), &said(reply)));
             }
-            ledger.judge().len()
+            ledger.judge(|_, _| false).len()
         };
         assert_eq!([judged(&["x"]), judged(&[]), judged(&["x", "x"]), judged(&["x", "y"])], [0, 1, 1, 1]);
     }
@@ -354,11 +378,11 @@ mod tests {
         let judged = |here: Reply, there: Reply| {
             let mut ledger = Ledger::default();
             let asked = call(Verb::SMembers, key(Family::Wild), &[]);
-            ledger.note(&asked, &said(Reply::Null));
+            ledger.note(&asked, &said(Reply::Null), Told::EDGE);
             assert!(
                 ledger.answer(DcId(0), &asked, &said(here)) && ledger.answer(DcId(1), &asked, &said(there))
             );
-            ledger.judge().len()
+            ledger.judge(|_, _| false).len()
         };
         assert_eq!([judged(set(&["x", "y"]), set(&["y", "x"])), judged(set(&["x"]), set(&["y"]))], [0, 1]);
     }

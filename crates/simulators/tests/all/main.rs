@@ -10,6 +10,7 @@ mod mutants;
 mod nodes;
 mod placement;
 mod playing;
+mod power;
 mod resolvers;
 mod sequential;
 mod typed;

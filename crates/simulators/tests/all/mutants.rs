@@ -4,7 +4,7 @@
 //! `tests/seeds.txt` has the commands that play them.
 
 mod covered;
-mod table;
+pub(crate) mod table;
 
 use crate::playing::{Search, cleared, violating};
 use table::{Mutant, Mutants};

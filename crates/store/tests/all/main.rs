@@ -11,4 +11,5 @@ mod log_smoke;
 mod log_snapshot;
 mod log_support;
 mod log_throughput;
+mod sim_disk;
 mod typed;

@@ -47,7 +47,7 @@ pub(crate) fn gather(cluster: &dyn Cluster, logs: &[Log], shared: &Shared, heade
     let rows = finals
         .iter()
         .flat_map(|(key, found)| found.iter().enumerate().map(move |(dc, found)| last(key, dc, found)));
-    let history = History { header, events, finals: rows.collect() };
+    let history = History { header, events, finals: rows.collect(), lost: Vec::new() };
     Evidence { history, ledger, finals }
 }
 

@@ -3,11 +3,12 @@
 //! `c1@B put z v0 1` writes version `1@B`; without the number the version is not known. `c0@A get y v1 2B`
 //! reads it, `c0@A get z -` finds nothing, `c0@A get z gone 3A` a tombstone. `rotx` and `snap` take several,
 //! divided by commas. `del z 4` deletes. `?put` got no answer, `!put` failed. `nx z v 5 saw -` writes if
-//! absent. `adopt c1 2` adopts. `final A x v1 2B` is a last word. `10..20` before the rest gives times, and `| read=eventual`
+//! absent. `adopt c1 2` adopts. `final A x v1 2B` is a last word, and
+//! `lost A 10 20 x,y` a loss of a node that holds these keys, or any. `10..20` before the rest gives times, and `| read=eventual`
 //! after it what was asked for.
 
 use super::value;
-use tidemark_core::history::{Action, Event, Fate, Final, History, Read, ReadKind, SessionId};
+use tidemark_core::history::{Action, Event, Fate, Final, History, Lost, Read, ReadKind, SessionId};
 use tidemark_core::{DcId, Found, Hlc, Key, Stamp};
 
 fn dc(letter: char) -> DcId {
@@ -48,6 +49,13 @@ pub(crate) fn history(script: &str) -> History {
         if let ["final", at, k, rest @ ..] = &words[..] {
             let dc = dc(at.chars().next().unwrap());
             history.finals.push(Final { dc, key: Key::from(*k), found: found(rest) });
+            continue;
+        }
+        if let ["lost", at, from_us, to_us, keys @ ..] = &words[..] {
+            let (from_us, to_us) = (from_us.parse().unwrap(), to_us.parse().unwrap());
+            let keys = keys.iter().filter(|word| **word != ",").map(|key| Key::from(*key)).collect();
+            let dc = dc(at.chars().next().unwrap());
+            history.lost.push(Lost { dc, node: None, from_us, to_us, keys });
             continue;
         }
         let (who, at) = words[0].split_once('@').unwrap_or_else(|| panic!("who, in {line:?}"));

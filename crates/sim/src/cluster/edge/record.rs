@@ -12,6 +12,7 @@ use super::lost::Copy;
 use super::operations::{does, value_of};
 use crate::outcome::ProblemKind;
 use crate::trace::Happening as Line;
+use crate::typed::ledger::Told;
 use crate::typed::{self, Family, field};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,7 +233,7 @@ impl Cluster<'_> {
         let read = events.len();
         for op in &record.ops {
             events.extend(typed::event(session, dc, times, op, &written));
-            self.ledger.note(op, &Outcome::Failed(Failure::Unavailable("it is not known yet".into())));
+            self.ledger.note(op, &Outcome::Failed(Failure::Unavailable("it is not known yet".into())), Told::EDGE);
         }
         events.iter_mut().for_each(|event| event.txn = txn);
         record.events = at + read..at + events.len();
@@ -373,7 +374,7 @@ impl Cluster<'_> {
                 Some(stamp) => Outcome::Written { stamp: Some(stamp), previous: None },
                 None => Outcome::Failed(Failure::Indefinite("its client may never have sent it".into())),
             };
-            record.ops.iter().for_each(|op| self.ledger.note(op, &outcome));
+            record.ops.iter().for_each(|op| self.ledger.note(op, &outcome, Told::EDGE));
             if stamp.is_none() && record.sure && !record.ops.is_empty() && !record.forgotten {
                 lost.push(format!(
                     "transaction {} of edge client {} was never taken",

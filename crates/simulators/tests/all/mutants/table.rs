@@ -9,6 +9,7 @@ use tidemark_protocols::*;
 use tidemark_sim::{Faults, Options};
 
 mod default;
+pub(crate) mod synced;
 pub(crate) use default::tidemark;
 
 /// A rule that is switched off, the options of schedules, and how long one that violates something is searched for.

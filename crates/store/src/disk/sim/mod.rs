@@ -45,7 +45,8 @@ struct State {
     files: BTreeMap<u64, Inode>,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
-    name_changes: Vec<NameChange>,
+    /// What is not durable of the directory, each with its number among all changes.
+    name_changes: Vec<(u64, NameChange)>,
     next_inode: u64,
     life: u64,
     capacity: Option<u64>,
@@ -53,6 +54,8 @@ struct State {
     locks: BTreeSet<(u64, String)>,
     syncs: u64,
     written_bytes: u64,
+    /// How many changes there were, of files and names.
+    changes: u64,
 }
 
 impl State {
@@ -61,6 +64,12 @@ impl State {
         self.locks.clear();
         self.faults.clear();
         self.files.values_mut().for_each(|file| file.handles = 0);
+    }
+
+    /// The number of a change that is made now.
+    fn number(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
     }
 
     fn error(kind: DiskErrorKind, operation: &'static str, name: &str, detail: &str) -> DiskError {
@@ -156,7 +165,7 @@ impl SimDisk {
         let changes = std::mem::take(&mut state.name_changes);
         let ordered = rng.bool();
         let kept = rng.usize(0..=changes.len());
-        for (i, change) in changes.iter().enumerate() {
+        for (i, (_, change)) in changes.iter().enumerate() {
             if if ordered { i < kept } else { rng.bool() } {
                 change.apply(&mut state.durable_names);
             }
@@ -205,6 +214,25 @@ impl SimDisk {
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.state().written_bytes
+    }
+
+    /// How many changes of files and names there were.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// How many of them no power failure can take: all before the first that it can. That a name was taken does not count: the file
+    /// may come back, and nothing is lost.
+    #[must_use]
+    pub fn durable_changes(&self) -> u64 {
+        let state = self.state();
+        let of_files = state.names.values().filter_map(|inode| state.files[inode].first_unsynced());
+        let given = |(number, change): &(u64, NameChange)| {
+            (!matches!(change, NameChange::Remove(..))).then_some(*number)
+        };
+        let first = of_files.chain(state.name_changes.iter().filter_map(given)).min();
+        first.map_or(state.changes, |first| first - 1)
     }
 
     /// Flips bits of one byte, on the platter and in what is read.
@@ -280,12 +308,13 @@ impl Disk for SimDisk {
         state.reserve(bytes, "reserve space for", name)?;
         let inode = state.next_inode;
         state.next_inode += 1;
+        let number = state.number();
         let mut file = Inode::default();
         file.seen.set_len(bytes);
-        file.changes.push(Change::SetLen(bytes));
+        file.changes.push((number, Change::SetLen(bytes)));
         state.files.insert(inode, file);
         state.names.insert(name.to_owned(), inode);
-        state.name_changes.push(NameChange::Create(name.to_owned(), inode));
+        state.name_changes.push((number, NameChange::Create(name.to_owned(), inode)));
         Ok(self.handle(&mut state, inode, name))
     }
 
@@ -300,7 +329,8 @@ impl Disk for SimDisk {
         let inode = state.inode("rename", from)?;
         let change = NameChange::Rename(from.to_owned(), to.to_owned(), inode);
         change.apply(&mut state.names);
-        state.name_changes.push(change);
+        let number = state.number();
+        state.name_changes.push((number, change));
         Ok(())
     }
 
@@ -309,7 +339,8 @@ impl Disk for SimDisk {
         let Some(inode) = state.names.remove(name) else {
             return Err(State::error(DiskErrorKind::NotFound, "remove", name, "no such file"));
         };
-        state.name_changes.push(NameChange::Remove(name.to_owned(), inode));
+        let number = state.number();
+        state.name_changes.push((number, NameChange::Remove(name.to_owned(), inode)));
         state.forget(inode);
         Ok(())
     }
@@ -356,18 +387,20 @@ impl DiskFile for SimFile {
                 state.reserve(more, "write", &self.name)?;
             }
             state.written_bytes += bytes.len() as u64;
+            let number = state.number();
             let file = state.files.get_mut(&inode).expect("an open file exists");
             file.seen.write(offset, bytes);
-            file.changes.push(Change::Write(offset, bytes.to_vec()));
+            file.changes.push((number, Change::Write(offset, bytes.to_vec())));
             tripped
         })
     }
 
     fn set_len(&self, bytes: u64) -> DiskResult<()> {
         self.with("resize", |state, inode| {
+            let number = state.number();
             let file = state.files.get_mut(&inode).expect("an open file exists");
             file.seen.set_len(bytes);
-            file.changes.push(Change::SetLen(bytes));
+            file.changes.push((number, Change::SetLen(bytes)));
             Ok(())
         })
     }
@@ -376,9 +409,12 @@ impl DiskFile for SimFile {
         self.with("sync", |state, inode| {
             let tripped = state.trip(Fault::Sync, "sync", &self.name);
             let file = state.files.get_mut(&inode).expect("an open file exists");
+            if tripped.is_err() {
+                file.forgotten = file.first_unsynced();
+            }
             let changes = std::mem::take(&mut file.changes);
             tripped?;
-            changes.iter().for_each(|change| file.durable.apply(change));
+            changes.iter().for_each(|(_, change)| file.durable.apply(change));
             state.syncs += 1;
             Ok(())
         })

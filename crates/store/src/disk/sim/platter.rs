@@ -32,8 +32,10 @@ pub(super) enum Change {
 pub(super) struct Inode {
     pub(super) seen: Content,
     pub(super) durable: Content,
-    /// What was done since the last sync.
-    pub(super) changes: Vec<Change>,
+    /// What was done since the last sync, each with its number among all changes of the disk.
+    pub(super) changes: Vec<(u64, Change)>,
+    /// The first change that a failed sync has forgotten: it never becomes durable.
+    pub(super) forgotten: Option<u64>,
     /// Open handles: a file without a name lives as long as they do.
     pub(super) handles: usize,
 }
@@ -74,9 +76,15 @@ impl Content {
 }
 
 impl Inode {
+    /// The first change that a power failure may take.
+    pub(super) fn first_unsynced(&self) -> Option<u64> {
+        self.changes.first().map(|(number, _)| *number).into_iter().chain(self.forgotten).min()
+    }
+
     /// What is left of the file when the power goes.
     pub(super) fn crash(&mut self, rng: &mut Rng) {
-        let changes = std::mem::take(&mut self.changes);
+        self.forgotten = None;
+        let changes: Vec<Change> = self.changes.drain(..).map(|(_, change)| change).collect();
         match rng.u32(0..4) {
             0 => {}
             1 => changes.iter().for_each(|c| self.durable.apply(c)),

@@ -105,10 +105,10 @@ pub(crate) struct Sim {
     /// The consistency model to check; by default that of the protocol.
     #[arg(long, value_name = "NAME")]
     promise: Option<Promise>,
-    /// When logs are synced: always, everysec or no. Drawn for each schedule by default, and `always` in those
-    /// in which power fails.
-    #[arg(long, value_name = "POLICY")]
-    fsync: Option<tidemark_sim::Fsync>,
+    /// When logs are synced: always, everysec or no; drawn for each schedule; `lossless`: drawn, and always in those in which power
+    /// fails; or `varied`: drawn, and in those mostly everysec, and changed between starts.
+    #[arg(long, value_name = "POLICY", default_value_t)]
+    fsync: tidemark_sim::Policies,
     /// A parameter of the protocol, as in the [protocol] table of a configuration; may be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
     params: Vec<(String, Value)>,
