@@ -59,7 +59,10 @@ impl<H: AsRef<Hard> + AsMut<Hard> + Clone> Ceiling<H> {
         stable: impl FnOnce() -> Vector,
         cx: &mut Cx<'_, P>,
     ) {
-        self.renewed(stamp, stable).into_iter().for_each(|hard| cx.persist(hard));
+        if let Some(hard) = self.renewed(stamp, stable) {
+            cx.persist(hard);
+            cx.reach(self.durable.as_ref().ceiling);
+        }
     }
 
     /// If so much waits for collection that it should not wait for the next renewal: persists the stable value of
@@ -77,6 +80,7 @@ impl<H: AsRef<Hard> + AsMut<Hard> + Clone> Ceiling<H> {
     pub fn persist<P: Protocol<Hard = H>>(&mut self, change: impl FnOnce(&mut H), cx: &mut Cx<'_, P>) {
         change(&mut self.durable);
         cx.persist(self.durable.clone());
+        cx.reach(self.durable.as_ref().ceiling);
     }
 
     /// As [`Self::renew`], for protocols that persist more besides: what is to be persisted of it, if anything is.

@@ -47,6 +47,8 @@ pub enum Effect<P: Protocol> {
     Arm(P::Timer, Micros),
     /// Make this state durable together with the versions of this batch.
     Persist(P::Hard),
+    /// Times up to this one may be given out from now on.
+    Reach(Hlc),
 }
 
 /// The context of one event at one server.
@@ -163,6 +165,11 @@ impl<P: Protocol> Cx<'_, P> {
     /// Makes `hard` durable with this batch.
     pub fn persist(&mut self, hard: P::Hard) {
         self.effects.push(Effect::Persist(hard));
+    }
+
+    /// Times up to `ceiling` may be given out from now on: stamped, announced, proposed, or promised to a reader.
+    pub fn reach(&mut self, ceiling: Hlc) {
+        self.effects.push(Effect::Reach(ceiling));
     }
 
     /// Stores a version written here, logs it and feeds it to the other regions that hold `key`.

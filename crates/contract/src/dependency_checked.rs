@@ -20,6 +20,7 @@ use crate::component::Component;
 use crate::dependants::{Applied, Dependant};
 use crate::protocol::Received;
 use crate::session::not_covered;
+use crate::synced::CHECKS_ARE_SYNCED;
 use crate::{Ceiling, Check, Checks, Collector, Cx, Dep, Deps, Hard, Protocol, Recovered, Scope, Status};
 use crate::{Ticket, Wire};
 use serde::{Deserialize, Serialize};
@@ -280,6 +281,10 @@ pub fn go_on<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
 }
 
 impl<P: Checked> Component<P> for DependencyChecked<P::Context, P::Hard> {
+    fn for_client(_: &P::Peer) -> bool {
+        !CHECKS_ARE_SYNCED.kept()
+    }
+
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>) {
         message.shared().into_iter().for_each(|message| on_peer(server, from, message, cx));
     }

@@ -478,6 +478,7 @@ impl<P: Protocol> Lab<P> {
                     let server = self.server(at);
                     server.timers.insert(timer, server.now + delay);
                 }
+                Effect::Reach(_) => {}
                 Effect::Persist(hard) => {
                     self.note(format_args!("{at} persists {hard:?}"));
                     self.server(at).hard = hard;

@@ -63,6 +63,7 @@ pub mod several;
 pub mod slices;
 pub mod stabilisation;
 pub mod stabilised;
+pub mod synced;
 pub mod timeline;
 pub mod topology;
 pub mod transaction;

@@ -234,7 +234,7 @@ impl<P: StableTime> Stabilised<P> {
 
 impl<P: StableTime> Component<P> for Stabilised<P> {
     fn for_client(message: &P::Peer) -> bool {
-        message.is_slice()
+        message.is_for_client()
     }
 
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>) {

@@ -12,5 +12,6 @@ tidemark_contract::rules! {
     BEGIN_ANEW, // who leads no more forgets what was not agreed on
     RETRACTION, // what the log holds of entries that were replaced is passed over
     VOTES, // a vote is written down before it is given
+    ENTRIES_ARE_SYNCED, // entries, terms and votes are synced before they are answered for
     COLLECTION, // those who follow drop what their leader has dropped
 }

@@ -1,6 +1,7 @@
 //! Syncs, which run wherever the driver likes.
 
 use crate::member::Member;
+use crate::rule::ENTRIES_ARE_SYNCED;
 use raft::eraftpb::Message;
 use tidemark_contract::Protocol;
 use tidemark_replica::{Fatal, Now};
@@ -31,7 +32,7 @@ pub(crate) struct Unsaved {
 impl<P: Protocol> Member<P> {
     /// What waited for the log may go on, as far as it is durable.
     pub(crate) fn saved(&mut self) {
-        let durable = self.held().saved();
+        let durable = if ENTRIES_ARE_SYNCED.kept() { self.held().saved() } else { self.held().flushed() };
         while self.unsaved.front().is_some_and(|unsaved| unsaved.position <= durable) {
             let unsaved = self.unsaved.pop_front().expect("just seen");
             self.raft.on_persist_ready(unsaved.ready);

@@ -6,7 +6,7 @@ use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
 use crate::node::{Batch, Fatal, LinkId, Output};
 use crate::of::NodeOf;
-use crate::rule::REGIONS_SYNCED;
+use crate::rule::ANSWERS_ABROAD_ARE_SYNCED;
 use serde::Serialize;
 use tidemark_contract::Protocol;
 use tidemark_store::log::Position;
@@ -81,7 +81,7 @@ impl Core {
     fn hold_or_free(&mut self, position: Position, limits: Limits) {
         let nodes = self.outgoing.iter_mut().zip(&self.config.cluster.nodes).enumerate();
         for (at, (outgoing, layout)) in nodes.filter(|(_, (outgoing, _))| !outgoing.held.is_empty()) {
-            let (gate, limit) = match layout.dc == self.dc || !REGIONS_SYNCED.kept() {
+            let (gate, limit) = match layout.dc == self.dc || !ANSWERS_ABROAD_ARE_SYNCED.kept() {
                 true => (&mut self.near, limits.siblings),
                 false => (&mut self.far, limits.others),
             };

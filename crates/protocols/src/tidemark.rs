@@ -215,7 +215,7 @@ impl Protocol for Tidemark {
     fn for_client(message: &Peer) -> bool {
         match message {
             Peer::Own(message) => message.is_for_client(),
-            message => message.is_slice(),
+            message => message.is_for_client(),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use crate::config::Now;
 use crate::host::Host;
-use crate::rule::{OWN_WHEN_SYNCED, TAKEN_WHEN_SYNCED};
+use crate::rule::{OWN_REPORTS_ARE_SYNCED, TAKEN_IS_SYNCED};
 use std::collections::VecDeque;
 use tidemark_contract::protocol::{Received, replicate};
 use tidemark_contract::{Protocol, Version};
@@ -78,7 +78,7 @@ impl<P: Protocol> Host<P> {
     ) {
         // What is no record comes behind those that came before.
         let waits = self.arrivals.defer && (at.is_some() || !self.arrivals.is_empty());
-        if !waits || !TAKEN_WHEN_SYNCED.kept() {
+        if !waits || !TAKEN_IS_SYNCED.kept() {
             return self.give(now, (from, to), what);
         }
         let at = at.unwrap_or_else(|| self.log.end());
@@ -89,7 +89,7 @@ impl<P: Protocol> Host<P> {
     /// it came from another node: a server that counts what it has itself tells itself.
     pub(crate) fn defer_messages(&mut self, first: usize) {
         let at = self.log.end();
-        if !self.arrivals.defer || at == self.log.durable() || !OWN_WHEN_SYNCED.kept() {
+        if !self.arrivals.defer || at == self.log.durable() || !OWN_REPORTS_ARE_SYNCED.kept() {
             return;
         }
         for (from, to, message) in self.within.split_off(first) {

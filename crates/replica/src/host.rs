@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
-use crate::rule::{CONFIRMED_SYNCED, SAID_SYNCED};
+use crate::rule::CONFIRMATIONS_ARE_SYNCED;
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ pub struct Host<P: Protocol> {
     delayed: Vec<(PartitionId, Ticket, P::Request, usize)>,
     /// Up to where the partitions know the log to be durable.
     settled: Position,
-    pub(crate) highest_wall: Micros,
+    highest_wall: Micros,
     /// See [`Host::on_behalf_of`].
     pub(crate) cause: u64,
 }
@@ -234,7 +234,7 @@ impl<P: Protocol> Host<P> {
 
     /// Physical time as the protocol bears it.
     pub(crate) fn wall(&mut self, now: Now) -> Micros {
-        let wall = now.wall.max(self.lineage.from);
+        let wall = self.lineage.clock(now.wall);
         self.highest_wall = self.highest_wall.max(wall);
         match P::INFO.clock {
             Clock::Any => wall,
@@ -268,7 +268,7 @@ impl<P: Protocol> Host<P> {
             }
             Effect::Send(to, message) => {
                 let near = to.dc == self.config.dc && P::for_client(&message);
-                let sends = if near || !SAID_SYNCED.kept() { &mut self.near } else { &mut self.sends };
+                let sends = if near { &mut self.near } else { &mut self.sends };
                 sends.push(Output::Send { from, to, message, cause });
             }
             Effect::Write { key, version, regions } => {
@@ -291,10 +291,12 @@ impl<P: Protocol> Host<P> {
             Effect::Heartbeat(ts) => {
                 let place = self.place_mut(me.partition);
                 place.announced = Some(Heartbeat { after: place.written, ts });
+                self.lineage.reach(ts);
             }
             Effect::Arm(timer, delay) => {
                 self.place_mut(me.partition).timers.arm(timer, now.mono + delay);
             }
+            Effect::Reach(ceiling) => self.lineage.reach(ceiling),
             Effect::Persist(hard) => {
                 self.append(HARD, me.partition, 0, |buffer| record::encode(&hard, buffer));
                 self.place_mut(me.partition).hard = Some(hard);
@@ -375,7 +377,7 @@ impl<P: Protocol> Host<P> {
         let durable = self.durable();
         if std::mem::replace(&mut self.settled, durable) != durable {
             self.lineage.settle(durable);
-            let confirmed = if CONFIRMED_SYNCED.kept() { durable } else { self.log.flushed() };
+            let confirmed = if CONFIRMATIONS_ARE_SYNCED.kept() { durable } else { self.log.flushed() };
             self.places.iter_mut().for_each(|place| place.durable(durable, confirmed));
         }
     }

@@ -8,17 +8,25 @@
 
 use crate::host::Host;
 use crate::record::{self, CEILING, START};
-use crate::rule::CEILING_SYNCED;
+use crate::rule::{CEILING_IS_SYNCED, MARKS_ARE_SYNCED};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Protocol;
 use tidemark_core::{Hlc, Micros};
 use tidemark_store::log::{Fsync, Position};
 
-/// A new ceiling lies so far ahead.
+/// A new ceiling lies so far ahead of the clock of the machine.
 const AHEAD_US: Micros = 3_000_000;
 
 /// A new one is written once the last is nearer than this: a sync comes each second.
 const NEAR_US: Micros = 2_000_000;
+
+/// And so far above the highest time that may have been given out: not much, for a machine that loses power again and again begins there
+/// each time.
+const ABOVE_US: Micros = 50_000;
+
+/// What a node says that lost power and had synced nothing.
+const UNSYNCED: &str = "this node takes no writes: its machine lost power while fsync was 'no', and its log may lack what other nodes \
+                        hold of it; reads go on";
 
 /// A start of a host, as its log remembers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +37,8 @@ pub(crate) struct Start {
     pub(crate) unsynced: bool,
     /// The first start since which no power was lost.
     pub(crate) since: u64,
+    /// Power was lost when nothing was synced: others may hold what is missing here.
+    pub(crate) old: bool,
 }
 
 /// What a log says of the starts before.
@@ -48,7 +58,11 @@ pub(crate) struct Lineage {
     /// Whether times need a ceiling: clients are told what is merely written.
     needed: bool,
     /// What the clock shows at least.
-    pub(crate) from: Micros,
+    from: Micros,
+    /// The highest that the machine's clock has shown.
+    wall: Micros,
+    /// Times up to this may have been given out.
+    reached: Micros,
     /// Synced.
     synced: Micros,
     /// Written, and where.
@@ -62,13 +76,32 @@ pub(crate) struct Lineage {
 impl Lineage {
     pub(crate) fn new(past: Past, fsync: Fsync, grouped: bool) -> Self {
         let (needed, synced) = (fsync == Fsync::EverySec && !grouped, past.ceiling);
-        Self { past, needed, from: 0, synced, written: None, stamped: 0, shown: Position::START }
+        Self { past, needed, from: 0, wall: 0, reached: 0, synced, written: None, stamped: 0, shown: Position::START }
+    }
+
+    /// The time when the machine's clock shows `wall`.
+    #[inline]
+    pub(crate) fn clock(&mut self, wall: Micros) -> Micros {
+        self.wall = self.wall.max(wall);
+        wall.max(self.from)
     }
 
     /// Notes that a version was written at `ts`.
     #[inline]
     pub(crate) fn stamp(&mut self, ts: Hlc) {
         self.stamped = self.stamped.max(ts.micros());
+        self.reach(ts);
+    }
+
+    /// Notes that times up to `ts` may have been given out.
+    #[inline]
+    pub(crate) fn reach(&mut self, ts: Hlc) {
+        self.reached = self.reached.max(ts.micros());
+    }
+
+    /// No time that was given out, or may be now, lies above this.
+    fn highest(&self) -> Micros {
+        self.reached.max(self.wall).max(self.from)
     }
 
     /// Notes that the record at `position` may show a version which was hidden.
@@ -96,8 +129,9 @@ impl Lineage {
 }
 
 impl<P: Protocol> Host<P> {
-    /// Logs that the host starts, on this machine, under this policy.
-    pub(crate) fn log_start(&mut self) {
+    /// Logs that the host starts, on this machine, under this policy. `closed` says that its log was closed before.
+    pub(crate) fn log_start(&mut self, closed: bool) {
+        let old = self.may_be_old(closed);
         let (boot, unsynced) = (self.config.boot.clone(), self.config.fsync == Fsync::No);
         let past = &mut self.lineage.past;
         past.starts += 1;
@@ -106,25 +140,31 @@ impl<P: Protocol> Host<P> {
         if !powered {
             self.lineage.from = past.ceiling;
         }
-        let start = Start { boot, unsynced, since: if powered { past.last.since } else { number } };
+        let start = Start { boot, unsynced, since: if powered { past.last.since } else { number }, old };
         past.last = start.clone();
+        self.disowned = old.then(|| UNSYNCED.to_string());
         self.log_alone(START, number, |buffer| record::encode(&start, buffer));
     }
 
-    /// No time was given out above this, those of versions aside.
-    fn highest(&self) -> Micros {
-        self.highest_wall + self.config.max_skew_us
+    /// Whether the log may lack what others hold: nothing was synced, and the machine has started anew. Whoever is alone has lost what it
+    /// has lost, and nobody holds anything else.
+    fn may_be_old(&self, closed: bool) -> bool {
+        let Past { starts, last, .. } = &self.lineage.past;
+        let alone = self.config.topology.dcs == 1 && !self.config.several;
+        let lost = *starts > 0 && last.unsynced && last.boot != self.config.boot && !closed && !alone;
+        lost || last.old
     }
 
     /// Keeps the ceiling ahead. Without room for it, nothing is written that needs it.
     pub(crate) fn raise_ceiling(&mut self) {
-        let lineage = &self.lineage;
-        let written = lineage.written.map_or(lineage.synced, |(_, ceiling)| ceiling);
-        let high = self.highest().max(lineage.stamped);
-        if !lineage.needed || !CEILING_SYNCED.kept() || high + NEAR_US <= written || self.log.reserve(1, 16).is_err() {
+        let Lineage { written, synced, wall, needed, .. } = self.lineage;
+        let written = written.map_or(synced, |(_, ceiling)| ceiling);
+        let highest = self.lineage.highest();
+        let is_far = written >= highest && written >= wall + NEAR_US;
+        if !needed || is_far || !CEILING_IS_SYNCED.kept() || self.log.reserve(1, 16).is_err() {
             return;
         }
-        let ceiling = high + AHEAD_US;
+        let ceiling = (highest + ABOVE_US).max(wall + AHEAD_US);
         let position = self.log_alone(CEILING, ceiling, |_| ());
         self.lineage.written = position.map(|position| (position, ceiling));
     }
@@ -132,7 +172,7 @@ impl<P: Protocol> Host<P> {
     /// Whether a time that is given out now may lie above the ceiling that is synced: writes wait, and so does what other nodes of
     /// the region are told.
     pub(crate) fn is_over_ceiling(&self) -> bool {
-        self.lineage.needed && CEILING_SYNCED.kept() && self.highest() > self.lineage.synced
+        self.lineage.needed && CEILING_IS_SYNCED.kept() && self.lineage.highest() > self.lineage.synced
     }
 
     /// Everything at or below may be told to clients. A loss of power may take it back, together with all that was done for them.
@@ -140,8 +180,8 @@ impl<P: Protocol> Host<P> {
     pub fn for_clients(&self) -> Position {
         let durable = self.durable();
         let Lineage { needed, synced, stamped, shown, .. } = self.lineage;
-        let above = stamped > synced && CEILING_SYNCED.kept();
-        match needed && !above && (shown < durable || !self.arrivals.defer) {
+        let above = stamped > synced && CEILING_IS_SYNCED.kept();
+        match needed && !above && (shown < durable || !self.arrivals.defer || !MARKS_ARE_SYNCED.kept()) {
             true => self.log.flushed(),
             false => durable,
         }

@@ -221,6 +221,11 @@ impl<P: Protocol> Place<P> {
         }
     }
 
+    /// The last heartbeat that may leave, if the log is durable up to `position`.
+    pub(crate) fn beat(&self, position: Position) -> Option<Heartbeat> {
+        self.heartbeats.iter().rev().find(|(at, _)| *at <= position).map(|(_, beat)| *beat)
+    }
+
     /// The last floor that may leave, if the log is durable up to `position`.
     pub(crate) fn floor(&self, position: Position) -> Option<Floor> {
         self.floors.iter().rev().find(|(at, _)| *at <= position).map(|(_, floor)| *floor)

@@ -12,6 +12,7 @@ use crate::record::{
     REVISED, SKIPPED, START, VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
+use crate::rule::OPENING_SYNCS;
 use crate::snapshot::Upkeep;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -36,6 +37,12 @@ pub enum OpenError {
     /// The snapshot cannot be trusted.
     #[error("{0}")]
     Snapshot(#[from] SnapshotError),
+    /// One of a group may lack what it has confirmed to the others.
+    #[error(
+        "the machine lost power while fsync was 'no', and this log may lack entries that this member has confirmed to its Raft group: it \
+         is like a lost disk. Give the node an empty data directory and have the group take it in anew (tidemark replace)"
+    )]
+    OldMember,
     /// A record or frame that is whole does not say what its kind should.
     #[error(
         "record {seq} of kind {kind} at {position} of the log is whole but cannot be understood ({detail}). It was \
@@ -98,8 +105,9 @@ impl<P: Protocol> Host<P> {
     pub fn open(config: HostConfig<P>, disk: Arc<dyn Disk>, now: Now) -> Result<Self, OpenError> {
         let directory = open_directory(&config, &disk, false)?;
         let recovery = Recovery::run(&config, &disk, directory, None, Used::default())?;
+        let closed = recovery.closed;
         let mut host = Self::assemble(config, disk, recovery);
-        host.log_start();
+        host.log_start(closed);
         host.wall(now);
         host.raise_ceiling();
         host.lead(now);
@@ -114,8 +122,11 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::open`].
     pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
         let directory = open_directory(&config, &disk, true)?;
-        let (mut host, entries) = Self::join_from(config, disk, directory, Used::default())?;
-        host.log_start();
+        let (mut host, closed, entries) = Self::join_from(config, disk, directory, Used::default())?;
+        host.log_start(closed);
+        if host.disowned.is_some() {
+            return Err(OpenError::OldMember);
+        }
         host.flush_and_sync()?;
         Ok((host, entries))
     }
@@ -130,7 +141,8 @@ impl<P: Protocol> Host<P> {
         // A job of the old log may be about to make its next segment.
         let used = log.used();
         drop(log);
-        Self::join_from(config, disk, directory, used)
+        let (host, _, entries) = Self::join_from(config, disk, directory, used)?;
+        Ok((host, entries))
     }
 
     fn join_from(
@@ -138,10 +150,11 @@ impl<P: Protocol> Host<P> {
         disk: Arc<dyn Disk>,
         directory: DataDir,
         used: Used,
-    ) -> Result<(Self, Entries), OpenError> {
+    ) -> Result<(Self, bool, Entries), OpenError> {
         let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()), used)?;
         let entries = std::mem::take(&mut recovery.entries);
-        Ok((Self::assemble(config, disk, recovery), entries))
+        let closed = recovery.closed;
+        Ok((Self::assemble(config, disk, recovery), closed, entries))
     }
 
     /// Starts the protocol of each partition from what is known here. REQUIRES, in a group: this host was elected, and
@@ -174,7 +187,9 @@ impl<P: Protocol> Host<P> {
             return Err(OpenError::Log(fatal.0.clone()));
         }
         self.log.flush()?;
-        self.log.sync()?;
+        if OPENING_SYNCS.kept() {
+            self.log.sync()?;
+        }
         self.commit().map_err(|fatal| OpenError::Log(fatal.0))?;
         Ok(())
     }
@@ -189,6 +204,8 @@ pub(crate) struct Recovery<P: Protocol> {
     pub(crate) upkeep: Upkeep,
     pub(crate) group: Option<Membership>,
     pub(crate) cut: Option<Cut>,
+    /// All of the log is there: it was closed.
+    closed: bool,
     entries: Entries,
 }
 
@@ -271,7 +288,7 @@ impl<P: Protocol> Recovery<P> {
         }
         let (group, entries) = group.map(|group| group.finish(log.flushed())).transpose()?.unzip();
         let entries = entries.unwrap_or_default();
-        Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut, entries })
+        Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut.clone(), closed: report.closed(), entries })
     }
 }
 

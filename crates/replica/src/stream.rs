@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::arrivals::Arrival;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
-use crate::rule::{RECORDS_SYNCED, REPEATS_ARE_DROPPED};
+use crate::rule::{BEATS_ARE_SYNCED, RECORDS_ARE_SYNCED, REPEATS_ARE_DROPPED};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Version};
@@ -175,7 +175,7 @@ impl<P: Protocol> Host<P> {
         max_bytes: usize,
         out: &mut Vec<StreamItem<P>>,
     ) -> Result<(), StreamRefusal> {
-        let durable = self.for_streams();
+        let (durable, beats) = (self.for_streams(), self.for_beats());
         let place = &mut self.places[self.place_of[partition.index()]];
         let Some(stream) = &mut place.streams[to.index()] else { return Ok(()) };
         // If all that was written here was sent, what the log has more came from peers, and is not even read.
@@ -190,10 +190,9 @@ impl<P: Protocol> Host<P> {
             place.streams[to.index()] = None;
             return Err(refusal);
         }
-        let floor = place.floor(durable);
+        let (floor, ready) = (place.floor(durable), place.beat(beats));
         let Some(stream) = &mut place.streams[to.index()] else { return Ok(()) };
-        let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
-        if let Some((_, heartbeat)) = ready
+        if let Some(heartbeat) = ready
             && heartbeat.after == stream.sent
             && heartbeat.ts > stream.beat
         {
@@ -209,21 +208,25 @@ impl<P: Protocol> Host<P> {
 
     /// What stands in the log up to here may leave on streams.
     pub(crate) fn for_streams(&self) -> Position {
-        if RECORDS_SYNCED.kept() { self.durable() } else { self.flushed() }
+        if RECORDS_ARE_SYNCED.kept() { self.durable() } else { self.flushed() }
+    }
+
+    /// Heartbeats of turns that end up to here may leave.
+    fn for_beats(&self) -> Position {
+        if BEATS_ARE_SYNCED.kept() { self.durable() } else { self.flushed() }
     }
 
     /// Whether [`Self::poll_stream`] has something to hand out, or an error to tell. It may have nothing all the same.
     pub fn has_for_stream(&mut self, partition: PartitionId, to: DcId) -> bool {
-        let durable = self.for_streams();
+        let (durable, beats) = (self.for_streams(), self.for_beats());
         let place = &mut self.places[self.place_of[partition.index()]];
-        let floor = place.floor(durable);
+        let (floor, ready) = (place.floor(durable), place.beat(beats));
         let Some(stream) = &mut place.streams[to.index()] else { return false };
         if stream.sent != place.written {
             return stream.cursor.position() < durable;
         }
         // What was written here was sent: the log is passed over, so that it may be shortened.
-        let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
-        ready.is_some_and(|(_, beat)| beat.after == stream.sent && beat.ts > stream.beat)
+        ready.is_some_and(|beat| beat.after == stream.sent && beat.ts > stream.beat)
             || stream.rises_to(floor).is_some()
             || self.log.skip(&mut stream.cursor, durable).is_err()
     }

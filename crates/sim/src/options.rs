@@ -4,7 +4,7 @@ mod faults;
 mod policies;
 
 use crate::plan::edge;
-use crate::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES};
+use crate::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES, SAID_RULES};
 pub use faults::{FaultKind, Faults};
 pub use policies::Policies;
 pub(crate) use policies::VARIED;
@@ -180,7 +180,7 @@ pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES, EDGE_RULES];
+    let known = [info.rules, GROUP_RULES, HOST_RULES, SAID_RULES, NODE_RULES, EDGE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
         Some(rule) => {
             Err(format!("{rule} is no rule of {}, nor of groups, streams, nodes or edge clients", info.name))

@@ -6,7 +6,7 @@ use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
     Bound, Bounded, Campaign, Crowd, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured,
-    Measurement, NODE_RULES, Options, Progress, RunOutcome, Simulation, Summary, Watched,
+    Measurement, NODE_RULES, Options, SAID_RULES, Progress, RunOutcome, Simulation, Summary, Watched,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
@@ -46,7 +46,7 @@ impl Simulator {
     /// # Errors
     /// There is none: a sentence for the user, with those that there are.
     pub fn rule(self, name: &str) -> Result<Rule, String> {
-        let carriers = GROUP_RULES.iter().chain(HOST_RULES).chain(NODE_RULES).chain(EDGE_RULES);
+        let carriers = [GROUP_RULES, HOST_RULES, SAID_RULES, NODE_RULES, EDGE_RULES].into_iter().flatten();
         let found = self.rules().iter().chain(carriers).find(|rule| rule.name == name);
         found.copied().ok_or_else(|| {
             let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
@@ -55,10 +55,10 @@ impl Simulator {
                 rules => format!("those of {} are {}", self.factory.name(), names(rules)),
             };
             let (groups, streams, nodes) = (names(GROUP_RULES), names(HOST_RULES), names(NODE_RULES));
-            let edge = names(EDGE_RULES);
+            let (said, edge) = (names(SAID_RULES), names(EDGE_RULES));
             format!(
                 "no rule is called {name:?}: {ours}; those of groups are {groups}; those of streams are {streams}; \
-                 those of nodes are {nodes}; those of edge clients are {edge}"
+                 those of what servers say are {said}; those of nodes are {nodes}; those of edge clients are {edge}"
             )
         })
     }

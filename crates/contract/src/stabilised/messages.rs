@@ -1,5 +1,6 @@
 //! The messages and timers of protocols by stable time: those of the component, and their own.
 
+use crate::synced::REPORTS_ARE_SYNCED;
 use crate::{Past, SliceReply, SliceReq, Tree, Wire};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -50,8 +51,8 @@ pub trait Messages: Wire {
     type Own: Wire;
     /// Makes a message of the protocol.
     fn of(message: Peer<Self::At, Self::Slice>) -> Self;
-    /// Whether it asks for a slice of a snapshot, or is one.
-    fn is_slice(&self) -> bool;
+    /// Whether it asks for a slice of a snapshot, or is one: see [`Protocol::for_client`](crate::Protocol::for_client).
+    fn is_for_client(&self) -> bool;
     /// The component's message, or the protocol's own.
     ///
     /// # Errors
@@ -73,8 +74,12 @@ impl<A: Wire + Into<Vector>, S: Past, X: Wire> Messages for Peer<A, S, X> {
         }
     }
 
-    fn is_slice(&self) -> bool {
-        matches!(self, Self::SliceReq(_) | Self::SliceReply(_))
+    fn is_for_client(&self) -> bool {
+        match self {
+            Self::SliceReq(_) | Self::SliceReply(_) => true,
+            Self::Tree(_) => !REPORTS_ARE_SYNCED.kept(),
+            Self::Own(_) => false,
+        }
     }
 
     fn shared(self) -> Result<Peer<A, S>, X> {

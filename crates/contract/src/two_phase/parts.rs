@@ -1,6 +1,7 @@
 //! Transactions in parts: what is said of them, what of them survives a crash, and where one stands.
 
 use crate::gather::GatherId;
+use crate::synced::{DECISIONS_ARE_SYNCED, DOUBT_IS_SYNCED, FORGETS_WHEN_SYNCED, VOTES_ARE_SYNCED};
 use crate::{Ticket, Topology, Wire};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,20 @@ pub enum Commit<S, D = ()> {
     Applied(GatherId),
     /// To the coordinator: what became of it?
     Doubt(GatherId),
+}
+
+impl<S, D> Commit<S, D> {
+    /// See [`Protocol::for_client`](crate::Protocol::for_client).
+    pub fn is_for_client(&self) -> bool {
+        match self {
+            Self::Prepare(..) => true,
+            Self::Applied(_) => !FORGETS_WHEN_SYNCED.kept(),
+            Self::Prepared(..) | Self::Looked(..) => !VOTES_ARE_SYNCED.kept(),
+            Self::Decision(_, Some(_)) => !DECISIONS_ARE_SYNCED.kept(),
+            Self::Decision(_, None) => !DOUBT_IS_SYNCED.kept(),
+            Self::Look(..) | Self::Doubt(_) => false,
+        }
+    }
 }
 
 /// What a message asks of the protocol.

@@ -32,7 +32,9 @@ impl Accf {
     pub(super) fn persist(&mut self, hard: Option<Hard>, cx: &mut Cx<'_, Self>) {
         if let Some(hard) = hard {
             self.groups.keep(&hard.stable);
+            let ceiling = hard.ceiling;
             cx.persist(self.remembered(hard));
+            cx.reach(ceiling);
         }
     }
 

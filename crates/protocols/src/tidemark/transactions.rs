@@ -29,6 +29,7 @@ use tidemark_contract::core::{Acceptance, Write};
 use tidemark_contract::cx::apart::{Ground, Looked};
 use tidemark_contract::cx::edge::WithoutEffect;
 use tidemark_contract::gather::GatherId;
+use tidemark_contract::synced::REPORTS_ARE_SYNCED;
 use tidemark_contract::two_phase::{self, Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx};
 
 /// What servers of a data centre say to each other about transactions.
@@ -59,17 +60,14 @@ pub enum Message {
 }
 
 impl Message {
-    /// See [`Protocol::for_client`]. *Applied* rests on L, and so on what is synced.
+    /// See [`Protocol::for_client`].
     pub(super) fn is_for_client(&self) -> bool {
-        use Commit::{Applied, Prepare};
-        matches!(
-            self,
-            Self::Commit(Prepare(..) | Applied(_))
-                | Self::Fetch(..)
-                | Self::Fetched(..)
-                | Self::Read(..)
-                | Self::Found(..)
-        )
+        match self {
+            Self::Fetch(..) | Self::Fetched(..) | Self::Read(..) | Self::Found(..) => true,
+            Self::Commit(message) => message.is_for_client(),
+            Self::Announced(_) | Self::Stable(_) => !REPORTS_ARE_SYNCED.kept(),
+            Self::Lift(_) | Self::WhichChanged(..) | Self::HaveChanged(..) | Self::Told(_) => false,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome};
 use tidemark_edge::gateway::AskId;
+use tidemark_node::rule::{EDGE_IS_TOLD_SYNCED, TOKENS_ARE_SYNCED};
 use tidemark_node::{Options, SessionId, TokenError};
 
 /// A user of the store: a script, and the session that plays it.
@@ -97,7 +98,11 @@ impl Reply {
 
     /// Whether whoever hears it keeps it.
     pub(super) fn is_kept(&self) -> bool {
-        !matches!(self, Self::Outcome { .. })
+        match self {
+            Self::Outcome { .. } => false,
+            Self::Answer { .. } => EDGE_IS_TOLD_SYNCED.kept(),
+            Self::Token { .. } | Self::Kept { .. } => TOKENS_ARE_SYNCED.kept(),
+        }
     }
 
     /// The session whose connection it leaves on.

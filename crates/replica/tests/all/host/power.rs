@@ -105,3 +105,30 @@ fn another_start_of_the_machine_begins_above_all_that_was_given_out() {
     assert!(host.partition(P0).started > later.wall, "{}", host.partition(P0).started);
     assert_eq!(host.status().since, 3);
 }
+
+/// Nothing was synced, so others may hold what is missing here: it does not go on as if nothing were, however often it starts.
+#[test]
+fn a_machine_that_lost_power_without_syncs_takes_no_writes() {
+    let disk = SimDisk::new();
+    let mut host = open(&disk, named("one", Fsync::No)).unwrap();
+    put(&mut host, 1);
+    host.commit().unwrap();
+    disk.kill();
+    assert_eq!(open(&disk, named("one", Fsync::No)).unwrap().disowned(), None, "its process died");
+    disk.kill();
+    for fsync in [Fsync::EverySec, Fsync::No] {
+        let mut host = open(&disk, named("two", fsync)).unwrap();
+        assert!(host.disowned().is_some_and(|why| why.contains("lost power")));
+        put(&mut host, 2);
+        assert!(matches!(&host.replies()[..], [Output::Reply { reply: Err(Failure::Misconfigured(_)), .. }]));
+        disk.kill();
+    }
+    let disk = SimDisk::new();
+    open(&disk, named("one", Fsync::No)).unwrap().close().unwrap();
+    assert_eq!(open(&disk, named("two", Fsync::No)).unwrap().disowned(), None, "it had ended well");
+    let disk = SimDisk::new();
+    let alone = |boot: &str| HostConfig { topology: Topology::new(1, 1), ..named(boot, Fsync::No) };
+    open(&disk, alone("one")).unwrap();
+    disk.kill();
+    assert_eq!(open(&disk, alone("two")).unwrap().disowned(), None, "nobody has anything else");
+}

@@ -41,17 +41,17 @@ pub(crate) fn synced() -> Vec<Synced> {
         // What is received is given to the protocol when it is synced, there.
         of("TAKEN_IS_SYNCED", &three),
         Synced { protocol: "cops", ..of("CHECKS_ARE_SYNCED", &three) },
+        Synced { protocol: "cops", ..of("MARKS_ARE_SYNCED", &three) },
+        of("FORGETS_WHEN_SYNCED", &three),
+        Synced { protocol: "gentlerain", ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() }) },
         of("VOTES_ARE_SYNCED", &two),
         of("DECISIONS_ARE_SYNCED", &two),
         of("DOUBT_IS_SYNCED", &two),
         of("CONFIRMATIONS_ARE_SYNCED", &two),
-        of("BASES_ARE_SYNCED", &edge),
         of("EDGE_IS_TOLD_SYNCED", &edge),
         of("TOKENS_ARE_SYNCED", &Options { partitions: 1, ..two.clone() }),
         of("ANSWERS_ABROAD_ARE_SYNCED", &placed),
         of("CEILING_IS_SYNCED", &two),
         of("OPENING_SYNCS", &two),
-        of("FORGETS_WHEN_SYNCED", &three),
-        Synced { protocol: "gentlerain", ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() }) },
     ]
 }
