@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::cuts::Cuts;
 use crate::dialer::Dialer;
+use crate::findings::Findings;
 use crate::follow::Follow;
 use crate::founding::Place;
 use crate::gate::Gate;
@@ -66,7 +67,7 @@ pub(crate) struct OpenOrder {
 pub(crate) struct Peer {
     /// The start of the process that was met last; 0 before that.
     pub(crate) start: u64,
-    /// Why it cannot be reached, or why no records come from it.
+    /// Why it cannot be reached.
     pub(crate) trouble: Option<String>,
 }
 
@@ -121,6 +122,8 @@ pub(crate) struct Core {
     pub(crate) unreleased: VecDeque<(Batch, Position)>,
     /// Messages of batches that are not released.
     pub(crate) gate: Gate<(NodeId, FrameBuffer)>,
+    /// What an operator should know.
+    pub(crate) findings: Findings,
     pub(crate) upkeep_at: Micros,
     pub(crate) sync_at: Micros,
     /// When streams were looked at last, and whether they have to be again.

@@ -77,6 +77,7 @@ impl<P: Protocol> NodeOf<P> {
         }
         self.look_after_members();
         self.look_for_relays();
+        self.look();
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()
         {
@@ -251,7 +252,10 @@ impl<P: Protocol> Node for NodeOf<P> {
                 self.copy_sealed(link, sealed);
                 Ok(())
             }
-            sync => self.hold.synced(Done(sync)),
+            sync => {
+                self.core.findings.syncs.ended(now.mono);
+                self.hold.synced(Done(sync))
+            }
         };
         if let Err(fatal) = result {
             self.core.fail(fatal);
@@ -294,7 +298,13 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 
     fn poll(&mut self) -> Option<Output> {
-        self.core.outputs.pop_front()
+        let output = self.core.outputs.pop_front();
+        if let Some(Output::Job(job)) = &output
+            && job.is_sync()
+        {
+            self.core.findings.syncs.began(self.core.now.mono);
+        }
+        output
     }
 
     fn status(&mut self, now: Now) -> Status {

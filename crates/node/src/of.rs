@@ -211,6 +211,7 @@ fn core(
         released: Default::default(),
         unreleased: VecDeque::new(),
         gate: Default::default(),
+        findings: Default::default(),
         upkeep_at: now.mono + config.pace.upkeep_us,
         sync_at: now.mono + SYNC_US,
         streams_at: now.mono,

@@ -144,10 +144,10 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(failure) = self.may_write(bytes)
+            && let Err(refusal) = self.may_write(bytes)
         {
             let (from, cause) = (self.server(to), 0);
-            return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
+            return self.replies.push(Output::Reply { ticket, from, reply: Err(refusal.into()), cause });
         }
         self.event(now, to, |protocol, cx| protocol.on_request(ticket, request, cx));
     }
