@@ -8,30 +8,47 @@ use crate::link::table::{Role, Stage, StreamIn, StreamOut, Up};
 use crate::of::NodeOf;
 use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
-use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+use tidemark_core::{DcId, Hlc, Micros, PartitionId, ServerId};
 use tidemark_replica::{PeerStatus, StreamRefusal};
 
-/// How far peers had confirmed what is written here, and since when they have not confirmed more though there is more.
+/// Floors may stand for so long before that is a condition: transactions and edge clients hold them for a while.
+const FLOOR_US: Micros = 60_000_000;
+
+/// What should go on, and since when it has not.
 #[derive(Debug, Default)]
-pub(crate) struct Progress(BTreeMap<ServerId, (u64, Micros)>);
+pub(crate) struct Progress {
+    /// How far each peer has confirmed what is written here, as long as there is more.
+    confirmed: BTreeMap<ServerId, (u64, Micros)>,
+    /// Up to where every operation that may still arrive has seen everything; and whether that has ever risen.
+    settled: BTreeMap<PartitionId, (Hlc, Micros, bool)>,
+}
 
 impl Progress {
     /// Notes how a peer stands. Since when it has not come farther; none if nothing waits for it.
     fn note(&mut self, peer: ServerId, now: Micros, status: &PeerStatus) -> Option<Micros> {
         if status.behind == 0 {
-            self.0.remove(&peer);
+            self.confirmed.remove(&peer);
             return None;
         }
-        let known = self.0.entry(peer).or_insert((status.confirmed, now));
+        let known = self.confirmed.entry(peer).or_insert((status.confirmed, now));
         if known.0 != status.confirmed {
             *known = (status.confirmed, now);
         }
         Some(known.1)
     }
 
+    /// Notes a floor. Since when it stands; none if it never rose: not every protocol tells floors.
+    fn note_floor(&mut self, partition: PartitionId, now: Micros, settled: Hlc) -> Option<Micros> {
+        let (known, since, rises) = self.settled.entry(partition).or_insert((settled, now, false));
+        if *known != settled {
+            (*known, *since, *rises) = (settled, now, true);
+        }
+        rises.then_some(*since)
+    }
+
     /// The streams of a node that serves no more are those of another.
-    pub(super) fn forget(&mut self) {
-        self.0.clear();
+    fn forget(&mut self) {
+        *self = Self::default();
     }
 }
 
@@ -51,6 +68,9 @@ impl<P: Protocol> NodeOf<P> {
         let others: Vec<DcId> = self.core.topology.all_dcs().filter(|dc| *dc != here).collect();
         let held = self.core.topology.all_partitions().filter(|partition| host.holds(*partition));
         let held: Vec<PartitionId> = held.collect();
+        for partition in &held {
+            found.extend(self.standing_floor(*partition));
+        }
         for (partition, dc) in held.iter().flat_map(|partition| others.iter().map(|dc| (*partition, *dc))) {
             let (mine, theirs) = (ServerId::new(here, partition), ServerId::new(dc, partition));
             // A region that is excluded for good sends and takes nothing.
@@ -119,6 +139,30 @@ impl<P: Protocol> NodeOf<P> {
                     (format!("node {name}, which does not say why"), remedy),
                 )
             }
+        })
+    }
+
+    /// Whether what deletions and changes of elements leave behind is kept, because it is not known to be seen everywhere.
+    fn standing_floor(&mut self, partition: PartitionId) -> Option<Condition> {
+        let now = self.core.now.mono;
+        let store = self.hold.host()?.store(partition);
+        let since = self.core.findings.progress.note_floor(partition, now, store.settled())?;
+        if !store.needs_floors() || now.saturating_sub(since) < FLOOR_US {
+            return None;
+        }
+        let here = ServerId::new(self.core.dc, partition);
+        let back = ServerId::new(store.holds_settled_back().unwrap_or(self.core.dc), partition);
+        Some(Condition {
+            code: Code::FloorStands,
+            place: here.to_string(),
+            grade: Grade::Note,
+            since: Some(since),
+            what: "what deletions leave behind is kept in memory: the floor does not rise".into(),
+            waits_for: match back == here {
+                true => format!("all regions, or a transaction at {here}"),
+                false => format!("{back}, whose floor is the lowest"),
+            },
+            remedy: "Mend the links to the other regions, or exclude one that is lost.".into(),
         })
     }
 

@@ -1,7 +1,8 @@
 //! What an operator is told while something stands still, at either end, and that it goes.
 
 use crate::harness::{Cluster, layout};
-use tidemark_core::DcId;
+use bytes::Bytes;
+use tidemark_core::{Command, DcId, Key, Op, Update, Verb, Write};
 use tidemark_node::cuts::{CutOrder, Place};
 use tidemark_node::{Code, Finding, Grade, Order};
 use tidemark_protocols::Tidemark;
@@ -171,5 +172,27 @@ fn a_raft_group_without_a_quorum_says_who_is_missing() {
     assert_eq!(codes, [Code::NoLink], "{all:?}");
     cluster.boot(others[1]);
     cluster.run_for(5 * SECOND);
+    cluster.no_findings();
+}
+
+#[test]
+fn a_floor_that_stands_names_the_region_that_holds_it() {
+    let mut cluster = cluster(2, 1);
+    let writer = cluster.open(0);
+    for n in 0..4 {
+        let add = Command::new(Verb::SAdd, vec![Bytes::from(format!("element {n}"))]);
+        let update = Update { command: Some(Box::new(add)), ..Update::put(Write::Remove) };
+        cluster.call(0, writer, Op::Put { key: Key::from("set"), update });
+        cluster.run_for(50 * SECOND);
+    }
+    cluster.no_findings();
+    cluster.cut(0, 1);
+    cluster.cut(1, 0);
+    cluster.run_for(70 * SECOND);
+    let finding = cluster.finding(0, Code::FloorStands, "A/0");
+    assert_eq!(finding.grade, Grade::Note);
+    assert!(finding.waits_for.contains("B/0"), "{finding}");
+    cluster.heal();
+    cluster.run_for(10 * SECOND);
     cluster.no_findings();
 }
