@@ -1,8 +1,8 @@
 //! What an operator should know: each finding is one condition that holds, with its cause and its end.
 //!
-//! Once a second a node [looks](crate::of::NodeOf::look) at itself and lists the conditions that hold. A condition becomes a finding
-//! once it has held for [`HOLD_US`], and the finding goes at the first look at which the condition does not hold any more. Health
-//! pages, `tidemark status`, INFO, metrics and the log all show this one list.
+//! Once a second ([`look_us`](crate::Pace::look_us)) a node looks at itself and lists the conditions that hold. A condition becomes a
+//! finding once it has held for five ([`hold_us`](crate::Pace::hold_us)), and the finding goes at the first look at which the condition
+//! does not hold any more. Health pages, `tidemark status`, INFO, metrics and the log all show this one list.
 //!
 //! To add a code: a variant of [`Code`] and its row in [`Code::ALL`]; a [`Condition`] where the node looks; a row in
 //! `docs/monitoring.md`.
@@ -13,6 +13,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use crate::config::Pace;
 use crate::notice::Level;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -22,11 +23,6 @@ use tidemark_replica::Now;
 
 pub(crate) use disk::Syncs;
 pub(crate) use streams::Progress;
-
-/// How long a condition has to hold before it is a finding, in microseconds.
-pub const HOLD_US: Micros = 5_000_000;
-/// Between two looks.
-pub(crate) const LOOK_US: Micros = 1_000_000;
 
 /// Which condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -197,16 +193,16 @@ impl fmt::Display for Change {
 
 impl Findings {
     /// Whether it is time to look; the next time is a while after this.
-    fn is_due(&mut self, now: Micros) -> bool {
+    fn is_due(&mut self, now: Micros, pace: &Pace) -> bool {
         let due = self.next <= now;
         if due {
-            self.next = now + LOOK_US;
+            self.next = now + pace.look_us;
         }
         due
     }
 
     /// Takes over the conditions that hold at this look. What has come and gone, in order.
-    pub(crate) fn take(&mut self, now: Now, conditions: Vec<Condition>) -> Vec<Change> {
+    pub(crate) fn take(&mut self, now: Now, pace: &Pace, conditions: Vec<Condition>) -> Vec<Change> {
         let mut before = std::mem::take(&mut self.known);
         let mut changes = Vec::new();
         for condition in conditions {
@@ -215,7 +211,7 @@ impl Findings {
             let since = since.or(known.as_ref().map(|known| known.since)).unwrap_or(now.mono);
             let held = now.mono.saturating_sub(since);
             let mut earlier = known.and_then(|known| known.shown);
-            let shown = (held >= HOLD_US).then(|| Finding {
+            let shown = (held >= pace.hold_us).then(|| Finding {
                 code,
                 place: place.clone(),
                 grade,

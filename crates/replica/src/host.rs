@@ -43,6 +43,8 @@ pub struct Host<P: Protocol> {
     pub(crate) fatal: Option<Fatal>,
     /// See [`Host::disowned`].
     pub(crate) disowned: Option<String>,
+    /// What came last could not be logged for lack of room.
+    pub(crate) lacked_room: bool,
     effects: Vec<Effect<P>>,
     /// Messages between partitions of this host, delivered within the event.
     within: VecDeque<(ServerId, ServerId, P::Peer)>,
@@ -77,6 +79,7 @@ impl<P: Protocol> Host<P> {
             cut,
             fatal: None,
             disowned: None,
+            lacked_room: false,
             effects: Vec::new(),
             within: VecDeque::new(),
             replies: Vec::new(),

@@ -135,6 +135,14 @@ impl<P: Protocol> Host<P> {
     pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), LogError> {
         let bytes = bytes + ORDINARY;
         let reserve = reserve_bytes(self.config.log_segment_bytes);
-        self.log.reserve(8, bytes + reserve)
+        let room = self.log.reserve(8, bytes + reserve);
+        self.lacked_room = room.is_err();
+        room
+    }
+
+    /// Why writes are refused, if some were: it is tried whether they are still. Where none was, nothing is tried.
+    pub fn refuses_writes(&mut self) -> Option<WriteRefusal> {
+        let refused = self.lacked_room || self.disowned.is_some();
+        refused.then(|| self.can_write().err()).flatten()
     }
 }

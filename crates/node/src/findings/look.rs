@@ -11,8 +11,8 @@ use tidemark_core::{DcId, ServerId};
 impl<P: Protocol> NodeOf<P> {
     /// Looks, if it is time; what has come and gone is told to the log.
     pub(crate) fn look(&mut self) {
-        let now = self.core.now;
-        if !self.core.findings.is_due(now.mono) {
+        let (now, pace) = (self.core.now, self.core.config.pace);
+        if !self.core.findings.is_due(now.mono, &pace) {
             return;
         }
         let mut found = Vec::new();
@@ -22,7 +22,7 @@ impl<P: Protocol> NodeOf<P> {
         self.find_links(&mut found);
         self.find_refused_reads(&mut found);
         self.find_streams(&mut found);
-        for change in self.core.findings.take(now, found) {
+        for change in self.core.findings.take(now, &pace, found) {
             self.core.notice(change.level(), change.to_string());
         }
     }
@@ -42,7 +42,7 @@ impl<P: Protocol> NodeOf<P> {
 
     fn find_refused_writes(&mut self, found: &mut Vec<Condition>) {
         let place = self.here();
-        let Some(refusal) = self.hold.host_mut().and_then(|host| host.can_write().err()) else { return };
+        let Some(refusal) = self.hold.host_mut().and_then(|host| host.refuses_writes()) else { return };
         let condition = |code, what, waits_for: &str, remedy: &str| Condition {
             code,
             place: place.clone(),

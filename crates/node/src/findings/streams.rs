@@ -1,7 +1,7 @@
 //! What stands still on replication streams, as the node at either end sees it.
 
 use super::look::cut_by_operator;
-use super::{Code, Condition, Grade, HOLD_US};
+use super::{Code, Condition, Grade};
 use crate::layout::NodeId;
 use crate::link::stream::{Cause, Reason};
 use crate::link::table::{Role, Stage, StreamIn, StreamOut, Up};
@@ -110,7 +110,7 @@ impl<P: Protocol> NodeOf<P> {
             }
             None => {}
         }
-        if now.saturating_sub(since) < HOLD_US {
+        if now.saturating_sub(since) < self.core.config.pace.hold_us {
             return None;
         }
         let waiting = format!("{} records of {from} wait for {to}, which confirms none", status.behind);

@@ -22,29 +22,37 @@ fn condition(code: Code, since: Option<u64>) -> Condition {
 fn a_condition_is_a_finding_once_it_has_held_and_goes_with_its_end() {
     let mut findings = Findings::default();
     for second in 0..5 {
-        assert_eq!(findings.take(at(second), vec![condition(Code::DiskSlow, None)]), []);
+        assert_eq!(findings.take(at(second), &Pace::default(), vec![condition(Code::DiskSlow, None)]), []);
         assert_eq!(findings.all(), []);
     }
-    let changes = findings.take(at(5), vec![condition(Code::DiskSlow, None)]);
+    let changes = findings.take(at(5), &Pace::default(), vec![condition(Code::DiskSlow, None)]);
     let [Change::Appears(finding)] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((finding.code, finding.since_us), (Code::DiskSlow, WALL));
-    assert_eq!(findings.take(at(9), vec![condition(Code::DiskSlow, None)]), [], "it is told once");
+    assert_eq!(
+        findings.take(at(9), &Pace::default(), vec![condition(Code::DiskSlow, None)]),
+        [],
+        "it is told once"
+    );
     assert_eq!(findings.all(), [finding.clone()], "it began when it was seen first");
-    assert_eq!(findings.take(at(10), Vec::new()), [Change::Goes(finding.clone())]);
+    assert_eq!(findings.take(at(10), &Pace::default(), Vec::new()), [Change::Goes(finding.clone())]);
     assert_eq!(findings.all(), []);
-    assert_eq!(findings.take(at(11), vec![condition(Code::DiskSlow, None)]), [], "it begins anew");
+    assert_eq!(
+        findings.take(at(11), &Pace::default(), vec![condition(Code::DiskSlow, None)]),
+        [],
+        "it begins anew"
+    );
 }
 
 #[test]
 fn what_is_known_to_have_held_for_long_is_shown_at_once() {
     let mut findings = Findings::default();
-    let changes = findings.take(at(20), vec![condition(Code::FeedHeld, Some(3))]);
+    let changes = findings.take(at(20), &Pace::default(), vec![condition(Code::FeedHeld, Some(3))]);
     assert!(
         matches!(&changes[..], [Change::Appears(finding)] if finding.since_us == at(3).wall),
         "{changes:?}"
     );
     // It ended, and began again before the next look.
-    let changes = findings.take(at(21), vec![condition(Code::FeedHeld, Some(20))]);
+    let changes = findings.take(at(21), &Pace::default(), vec![condition(Code::FeedHeld, Some(20))]);
     assert!(matches!(&changes[..], [Change::Goes(_)]), "{changes:?}");
     assert_eq!(findings.all(), []);
 }
@@ -54,7 +62,7 @@ fn a_condition_that_ends_before_it_has_held_is_never_told() {
     let mut findings = Findings::default();
     for second in 0..60 {
         let conditions = if second % 5 == 4 { Vec::new() } else { vec![condition(Code::NoLink, None)] };
-        assert_eq!(findings.take(at(second), conditions), []);
+        assert_eq!(findings.take(at(second), &Pace::default(), conditions), []);
     }
 }
 
@@ -62,7 +70,7 @@ fn a_condition_that_ends_before_it_has_held_is_never_told() {
 fn what_needs_an_operator_comes_first() {
     let mut findings = Findings::default();
     let stuck = Condition { grade: Grade::Stuck, ..condition(Code::LogFills, Some(0)) };
-    findings.take(at(9), vec![condition(Code::DiskSlow, Some(0)), stuck]);
+    findings.take(at(9), &Pace::default(), vec![condition(Code::DiskSlow, Some(0)), stuck]);
     let codes: Vec<Code> = findings.all().iter().map(|finding| finding.code).collect();
     assert_eq!(codes, [Code::LogFills, Code::DiskSlow]);
 }

@@ -196,3 +196,14 @@ fn a_floor_that_stands_names_the_region_that_holds_it() {
     cluster.run_for(10 * SECOND);
     cluster.no_findings();
 }
+
+/// Each code, the names of grades, and nothing else.
+#[test]
+fn the_document_lists_every_code() {
+    let document = include_str!("../../../../docs/monitoring.md");
+    let (_, codes) = document.split_once("## The codes").expect("a section");
+    let (codes, _) = codes.split_once("\n## ").expect("another one");
+    let listed = codes.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name);
+    let named: Vec<&str> = Code::ALL.iter().map(|(_, name)| *name).collect();
+    assert_eq!(listed.collect::<Vec<_>>(), named);
+}
