@@ -70,6 +70,10 @@ pub struct Pace {
     pub relay_after_us: Micros,
     /// After a copy that did not arrive, before the leader hears of it and tries again.
     pub copy_again_us: Micros,
+    /// Between two looks for what an operator should know.
+    pub look_us: Micros,
+    /// So long a condition has to hold before it is a finding.
+    pub hold_us: Micros,
 }
 
 impl Default for Pace {
@@ -84,6 +88,8 @@ impl Default for Pace {
             ask_again_us: 5_000_000,
             relay_after_us: 2_000_000,
             copy_again_us: 1_000_000,
+            look_us: 1_000_000,
+            hold_us: 5_000_000,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::cuts::Cuts;
 use crate::dialer::Dialer;
+use crate::findings::Findings;
 use crate::follow::Follow;
 use crate::founding::Place;
 use crate::gate::Gate;
@@ -67,7 +68,7 @@ pub(crate) struct OpenOrder {
 pub(crate) struct Peer {
     /// The start of the process that was met last; 0 before that.
     pub(crate) start: u64,
-    /// Why it cannot be reached, or why no records come from it.
+    /// Why it cannot be reached.
     pub(crate) trouble: Option<String>,
 }
 
@@ -123,6 +124,8 @@ pub(crate) struct Core {
     /// Messages to nodes of this region, and of others, by the end of the log that they wait for.
     pub(crate) near: Gate<(NodeId, FrameBuffer), Position>,
     pub(crate) far: Gate<(NodeId, FrameBuffer), Position>,
+    /// What an operator should know.
+    pub(crate) findings: Findings,
     pub(crate) upkeep_at: Micros,
     pub(crate) syncs: Syncs,
     /// When streams were looked at last, and whether they have to be again.

@@ -79,6 +79,7 @@ impl<P: Protocol> NodeOf<P> {
         if let Some(job) = self.hold.spare_job() {
             self.core.outputs.push_back(Output::Job(job));
         }
+        self.look();
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()
         {
@@ -253,6 +254,7 @@ impl<P: Protocol> Node for NodeOf<P> {
                 Ok(())
             }
             sync => {
+                self.core.findings.syncs.ended(now.mono);
                 let covered = self.core.syncs.covered();
                 self.core.released.others = self.core.released.others.max(covered);
                 self.hold.synced(now, Done(sync))
@@ -300,7 +302,13 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 
     fn poll(&mut self) -> Option<Output> {
-        self.core.outputs.pop_front()
+        let output = self.core.outputs.pop_front();
+        if let Some(Output::Job(job)) = &output
+            && job.is_sync()
+        {
+            self.core.findings.syncs.began(self.core.now.mono);
+        }
+        output
     }
 
     fn status(&mut self, now: Now) -> Status {

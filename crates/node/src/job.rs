@@ -54,6 +54,11 @@ impl Job {
         }
     }
 
+    /// Whether it makes the log durable.
+    pub(crate) fn is_sync(&self) -> bool {
+        matches!(self.0, Work::Sync(_) | Work::MemberSync(_))
+    }
+
     /// Does it; blocks for as long as the disk takes.
     pub fn run(self) -> Done {
         Done(match self.0 {

@@ -212,6 +212,7 @@ fn core(
         unreleased: VecDeque::new(),
         near: Default::default(),
         far: Default::default(),
+        findings: Default::default(),
         upkeep_at: now.mono + config.pace.upkeep_us,
         syncs: Syncs::new(now.mono),
         streams_at: now.mono,

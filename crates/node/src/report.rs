@@ -13,7 +13,13 @@ impl<P: Protocol> NodeOf<P> {
         let peers = (0..self.core.peers.len()).map(|at| self.peer(NodeId(at as u16))).collect();
         Status {
             host: self.hold.status(),
-            writes_refused: self.hold.host_mut().and_then(|host| host.can_write().err()),
+            findings: self.core.findings.all(),
+            writes_refused: self
+                .hold
+                .host_mut()
+                .and_then(|host| host.can_write().err())
+                .map(|why| why.to_string()),
+            unready: self.unready(),
             group: self.group_status(),
             peers,
             cuts: self.core.cuts.iter().collect(),

@@ -1,6 +1,7 @@
 //! How a node stands, for status pages, metrics and tests: plain values, copied out.
 
 use crate::cuts::Place;
+use crate::findings::Finding;
 use crate::follow::Uses;
 use serde::Serialize;
 use tidemark_replica::HostStatus;
@@ -10,8 +11,12 @@ use tidemark_replica::HostStatus;
 pub struct Status {
     /// Its partitions and their log.
     pub host: HostStatus,
+    /// What an operator should know, what needs one first.
+    pub findings: Vec<Finding>,
     /// Why writes are refused, if they are.
     pub writes_refused: Option<String>,
+    /// Why clients are not served, if that is so though the node runs.
+    pub unready: Option<String>,
     /// How it stands in its Raft group, if it is in one.
     pub group: Option<GroupStatus>,
     /// Its links, by node; its own entry says nothing.
@@ -61,7 +66,7 @@ pub struct PeerStatus {
     pub up: bool,
     /// Bytes that wait to be transmitted.
     pub queued_bytes: usize,
-    /// Why it cannot be reached, or why no records come from it.
+    /// Why it cannot be reached.
     pub trouble: Option<String>,
 }
 

@@ -55,6 +55,8 @@ pub struct Host<P: Protocol> {
     pub(crate) fatal: Option<Fatal>,
     /// See [`Host::disowned`].
     pub(crate) disowned: Option<String>,
+    /// What came last could not be logged for lack of room.
+    pub(crate) lacked_room: bool,
     effects: Vec<Effect<P>>,
     /// Messages between partitions of this host, delivered within the event.
     pub(crate) within: VecDeque<(ServerId, ServerId, P::Peer)>,
@@ -99,6 +101,7 @@ impl<P: Protocol> Host<P> {
             cut,
             fatal: None,
             disowned: None,
+            lacked_room: false,
             effects: Vec::new(),
             within: VecDeque::new(),
             replies: Vec::new(),
@@ -171,10 +174,10 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(failure) = self.may_write(bytes)
+            && let Err(refusal) = self.may_write(bytes)
         {
             let (from, cause) = (self.server(to), 0);
-            return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
+            return self.replies.push(Output::Reply { ticket, from, reply: Err(refusal.into()), cause });
         }
         self.wall(now);
         if let Some(bytes) = writes

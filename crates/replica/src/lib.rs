@@ -48,7 +48,7 @@ pub use group::GroupState;
 pub use host::{Fatal, Host, Waits};
 pub use output::Output;
 pub use recover::OpenError;
-pub use refusal::StreamRefusal;
+pub use refusal::{StreamRefusal, WriteRefusal};
 pub use snapshot::{UpkeepDone, UpkeepJob};
 pub use staged::{CopyRefused, SealDone, SealJob};
 pub use status::{HostStatus, PartitionStatus, PeerStatus};

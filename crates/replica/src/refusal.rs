@@ -4,6 +4,7 @@ use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
+use tidemark_store::log::LogError;
 
 /// What a record takes beside its key and value, generously.
 const ORDINARY: usize = 256;
@@ -80,17 +81,40 @@ impl StreamRefusal {
     }
 }
 
+/// Why a host takes no writes, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteRefusal {
+    /// See [`Host::disowned`].
+    #[error("{0}")]
+    Disowned(String),
+    /// They cannot be logged.
+    #[error(transparent)]
+    Log(LogError),
+}
+
+impl WriteRefusal {
+    /// Whether there is no room on the disk.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Log(LogError::Full(_)))
+    }
+}
+
+impl From<WriteRefusal> for Failure {
+    fn from(refusal: WriteRefusal) -> Self {
+        match refusal {
+            WriteRefusal::Disowned(why) => Self::Misconfigured(why),
+            WriteRefusal::Log(error) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
 impl<P: Protocol> Host<P> {
-    /// Whether writes are accepted; if not, why, in words for a client.
+    /// Whether writes are accepted.
     ///
     /// # Errors
-    /// The reason, and what to do.
-    pub fn can_write(&mut self) -> Result<(), String> {
-        match self.may_write(ORDINARY) {
-            Ok(()) => Ok(()),
-            Err(Failure::Unavailable(why) | Failure::Misconfigured(why)) => Err(why),
-            Err(other) => Err(format!("{other:?}")),
-        }
+    /// Why not, and what to do.
+    pub fn can_write(&mut self) -> Result<(), WriteRefusal> {
+        self.may_write(ORDINARY)
     }
 
     /// Why this log cannot be the one that a peer knows as this server's, once one has said so. From then on writes
@@ -99,18 +123,26 @@ impl<P: Protocol> Host<P> {
         self.disowned.as_deref()
     }
 
-    pub(crate) fn may_write(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn may_write(&mut self, bytes: usize) -> Result<(), WriteRefusal> {
         match &self.disowned {
-            Some(why) => Err(Failure::Misconfigured(why.clone())),
-            None => self.make_room(bytes),
+            Some(why) => Err(WriteRefusal::Disowned(why.clone())),
+            None => self.make_room(bytes).map_err(WriteRefusal::Log),
         }
     }
 
     /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
     /// changes anything.
-    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), LogError> {
         let bytes = bytes + ORDINARY;
         let reserve = reserve_bytes(self.config.log_segment_bytes);
-        self.log.reserve(8, bytes + reserve).map_err(|error| Failure::Unavailable(error.to_string()))
+        let room = self.log.reserve(8, bytes + reserve);
+        self.lacked_room = room.is_err();
+        room
+    }
+
+    /// Why writes are refused, if some were: it is tried whether they are still. Where none was, nothing is tried.
+    pub fn refuses_writes(&mut self) -> Option<WriteRefusal> {
+        let refused = self.lacked_room || self.disowned.is_some();
+        refused.then(|| self.can_write().err()).flatten()
     }
 }

@@ -77,6 +77,8 @@ pub struct PeerStatus {
     pub streaming: bool,
     /// It was away too long: the log that it needs is gone.
     pub needs_seeding: bool,
+    /// Bytes of log that are kept for it, of what it has not confirmed.
+    pub log_kept: u64,
 }
 
 impl<P: Protocol> Host<P> {
@@ -114,19 +116,30 @@ impl<P: Protocol> Host<P> {
         keys
     }
 
-    fn partition_status(&self, at: usize) -> PartitionStatus {
+    /// How a partition that is here stands with its peer in `dc`.
+    pub fn peer(&self, partition: PartitionId, dc: DcId) -> PeerStatus {
+        self.peer_at(self.place_of[partition.index()], dc)
+    }
+
+    fn peer_at(&self, at: usize, dc: DcId) -> PeerStatus {
         let place = &self.places[at];
-        // Of a group, only the leader has one.
-        let protocol = place.protocol.as_ref();
-        let totals = place.store.totals();
-        let peer = |dc: DcId| PeerStatus {
+        let needed = self.needed_by(at, dc);
+        PeerStatus {
             dc,
             confirmed: place.confirmed[dc.index()],
             received: place.received[dc.index()].durable,
             behind: place.written - place.confirmed[dc.index()],
             streaming: place.streams[dc.index()].is_some(),
             needs_seeding: place.needs_seeding[dc.index()],
-        };
+            log_kept: needed.map_or(0, |from| self.log.flushed().0.saturating_sub(from.0)),
+        }
+    }
+
+    fn partition_status(&self, at: usize) -> PartitionStatus {
+        let place = &self.places[at];
+        // Of a group, only the leader has one.
+        let protocol = place.protocol.as_ref();
+        let totals = place.store.totals();
         let peers = self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc);
         PartitionStatus {
             partition: place.id,
@@ -141,7 +154,7 @@ impl<P: Protocol> Host<P> {
             groupings: protocol.zip(P::EXTENSIONS.checking).map(|(protocol, checking)| {
                 (checking.standing)(protocol, &self.config.params, &self.config.topology)
             }),
-            peers: peers.map(peer).collect(),
+            peers: peers.map(|dc| self.peer_at(at, dc)).collect(),
         }
     }
 }

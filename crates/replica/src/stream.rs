@@ -281,7 +281,7 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Record { seq, key, version } => self.receive(now, from, at, seq, key, version),
             StreamItem::Skipped { seq, ts } => {
-                self.make_room(0).map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
+                self.make_room(0)?;
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
                 // What follows may have the same time: the versions of one transaction do.
@@ -325,8 +325,7 @@ impl<P: Protocol> Host<P> {
         if let Err(why) = self.place(at).store.understands(&version.write) {
             return Err(StreamError::Meaning { seq, key, why });
         }
-        self.make_room(key.len() + version.write.len())
-            .map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
+        self.make_room(key.len() + version.write.len())?;
         let payload = (from.dc, record::parts(&key, &version));
         let position = self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);

@@ -157,6 +157,8 @@ pub struct Stats {
     pub damaged: u64,
     /// Links that were refused because of that.
     pub refused: u64,
+    /// Streams that had stood still for long when everything healed.
+    pub standing: u64,
     /// Clients that came back with a token.
     pub returned: u64,
     /// Transactions of edge clients that a region took.
@@ -203,6 +205,7 @@ impl Stats {
         self.handshakes += other.handshakes;
         self.damaged += other.damaged;
         self.refused += other.refused;
+        self.standing += other.standing;
         self.returned += other.returned;
         self.edge += other.edge;
         self.edge_twice += other.edge_twice;

@@ -13,7 +13,7 @@ use crate::rule::{HEADERS_ARE_CHECKED, PAYLOADS_ARE_CHECKED};
 use serde::{Deserialize, Serialize};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
-pub const VERSION: u8 = 11;
+pub const VERSION: u8 = 12;
 /// Bytes before a payload.
 pub const HEADER: usize = 13;
 /// Those of them that the second sum is of.

@@ -47,10 +47,7 @@ impl<P: Protocol> NodeOf<P> {
         link.decoder.trust();
         let role = match hello.kind {
             LinkKind::Messages => Role::MessagesIn,
-            LinkKind::Stream => {
-                let dc = self.core.dc_of(hello.from);
-                Role::StreamOut(StreamOut { dc, open: Vec::new() })
-            }
+            LinkKind::Stream => Role::StreamOut(StreamOut::to(self.core.dc_of(hello.from))),
             LinkKind::Raft => {
                 let said = &hello.speaker;
                 Role::RaftIn { joins: said.standing.joins.then_some((said.start, said.standing.member)) }

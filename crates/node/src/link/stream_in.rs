@@ -1,8 +1,8 @@
 //! The receiver's side of a replication stream.
 
 use super::frame::{FrameBuffer, FrameError, frame, values};
-use super::stream::{Request, Supply};
-use super::table::{Role, StreamIn};
+use super::stream::{Reason, Request, Supply};
+use super::table::{Role, StreamIn, note_refusal};
 use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId};
 use crate::notice::Level;
@@ -11,7 +11,7 @@ use crate::of::NodeOf;
 use bytes::Bytes;
 use tidemark_contract::Protocol;
 use tidemark_core::ServerId;
-use tidemark_replica::{StreamError, StreamItem};
+use tidemark_replica::{StreamError, StreamItem, StreamRefusal};
 
 /// What became of a frame.
 enum Taken {
@@ -104,7 +104,7 @@ impl<P: Protocol> NodeOf<P> {
             }
             match supply {
                 Supply::Opened { server, incarnation } => self.opened(id, node, server, incarnation),
-                Supply::Refused { server, refusal } => self.refused(id, node, server, &refusal.to_string()),
+                Supply::Refused { server, refusal } => self.refused(id, node, server, &refusal),
                 Supply::Items { server, items } => taken = self.take_items(id, node, server, items),
             }
         })?;
@@ -129,19 +129,21 @@ impl<P: Protocol> NodeOf<P> {
             return self.ask_again(id, from);
         };
         if let Err(refusal) = host.accept_stream(from, partition, incarnation) {
-            return self.refused(id, node, from, &refusal.to_string());
+            return self.refused(id, node, from, &refusal);
         }
         let confirmed = host.received(from, partition);
         if let Some(stream) = self.stream_in(id) {
             stream.open.retain(|(server, _)| *server != from);
             stream.open.push((from, confirmed));
+            stream.held.retain(|(server, ..)| *server != from);
+            stream.refused.retain(|(server, ..)| *server != from);
             if !relayed {
                 self.core.say_frame(id, &frame(&Request::Confirm { server: from, seq: confirmed }));
             }
         }
     }
 
-    fn refused(&mut self, id: LinkId, node: NodeId, from: ServerId, why: &str) {
+    fn refused(&mut self, id: LinkId, node: NodeId, from: ServerId, refusal: &StreamRefusal) {
         if from.dc != self.core.dc_of(node) {
             if let Some(stream) = self.stream_in(id) {
                 stream.open.retain(|(server, _)| *server != from);
@@ -150,10 +152,9 @@ impl<P: Protocol> NodeOf<P> {
         }
         self.ask_again(id, from);
         self.core.counters.streams_refused += 1;
-        let trouble = format!("no records from {from}: {why}");
-        if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
-            self.core.notice(Level::Error, trouble.clone());
-            self.core.peers[node.index()].trouble = Some(trouble);
+        let now = self.core.now.mono;
+        if let Some(stream) = self.stream_in(id) {
+            note_refusal(&mut stream.refused, from, now, refusal);
         }
     }
 
@@ -181,26 +182,38 @@ impl<P: Protocol> NodeOf<P> {
             host.on_behalf_of(self.core.sees_item(Way::In, node, (from, to), &item));
             match host.take_item(self.core.now, from, partition, item) {
                 Ok(()) => self.core.counters.stream_items_in += 1,
-                Err(
-                    error
-                    @ (StreamError::Ahead { .. } | StreamError::NoRoom(_) | StreamError::Meaning { .. }),
-                ) => {
-                    self.core.counters.streams_ahead += 1;
-                    if self.core.peers[node.index()].trouble.is_none() {
-                        let trouble = format!("records from {from} wait: {error}");
-                        self.core.notice(Level::Error, trouble.clone());
-                        self.core.peers[node.index()].trouble = Some(trouble);
-                    }
-                    return Taken::Later;
-                }
                 Err(StreamError::Ended(_)) => {
                     self.ends(id, node, from);
                     return Taken::Whole;
                 }
-                Err(error) => return Taken::Gap(error),
+                Err(error) => {
+                    let Some(reason) = Reason::of(&error) else { return Taken::Gap(error) };
+                    self.core.counters.streams_ahead += 1;
+                    self.holds(id, node, from, Some(reason));
+                    return Taken::Later;
+                }
             }
         }
+        self.holds(id, node, from, None);
         Taken::Whole
+    }
+
+    /// The next record of `from` is not taken, for a reason, or is: its sender is told when that changes.
+    fn holds(&mut self, id: LinkId, node: NodeId, from: ServerId, why: Option<Reason>) {
+        let (now, direct) = (self.core.now.mono, from.dc == self.core.dc_of(node));
+        let Some(stream) = self.stream_in(id) else { return };
+        let known = stream.held.iter().position(|(server, ..)| *server == from);
+        match (known, &why) {
+            (None, None) => return,
+            (Some(at), Some(why)) if stream.held[at].2.cause == why.cause => return,
+            (Some(at), Some(why)) => stream.held[at].2 = why.clone(),
+            (Some(at), None) => drop(stream.held.remove(at)),
+            (None, Some(why)) => stream.held.push((from, now, why.clone())),
+        }
+        // A relay can do nothing about it.
+        if direct {
+            self.core.say_frame(id, &frame(&Request::Held { server: from, why }));
+        }
     }
 
     /// No more is taken of a server, for now at least: its stream is closed.

@@ -2,15 +2,15 @@
 
 use super::frame::{FrameBuffer, frame, values};
 use super::stream::{Request, Supply};
-use super::table::{Role, Stage, StreamOut, Up};
+use super::table::{Role, Stage, StreamOut, Up, note_refusal};
 use crate::core::Core;
 use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId, Output};
-use crate::notice::Level;
 use crate::observe::Way;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, ServerId};
+use tidemark_replica::StreamRefusal;
 
 impl<P: Protocol> NodeOf<P> {
     fn stream_out(&mut self, id: LinkId) -> Option<&mut StreamOut> {
@@ -57,8 +57,10 @@ impl<P: Protocol> NodeOf<P> {
 
     /// Whether the receiver may ask: it serves its partition, as far as is known here.
     fn asked_for_stream(&mut self, id: LinkId, node: NodeId, request: Request) -> bool {
-        let (Request::Open { server, .. } | Request::Close { server } | Request::Confirm { server, .. }) =
-            request;
+        let (Request::Open { server, .. }
+        | Request::Close { server }
+        | Request::Confirm { server, .. }
+        | Request::Held { server, .. }) = request;
         let to = ServerId::new(self.core.dc_of(node), server.partition);
         let leads = self.core.home(to) == Some(node);
         if leads && server.dc != to.dc {
@@ -83,25 +85,17 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host_mut().filter(|host| host.holds(partition)) else { return };
         match request {
             Request::Open { resume, .. } => {
-                let known = host.disowned().is_some();
-                let answer = host.open_feed(server, dc, resume);
-                let disowned = host.disowned().map(str::to_string);
-                let answer = match answer {
+                let answer = match host.open_feed(server, dc, resume) {
                     Ok(incarnation) => {
                         if let Some(out) = self.stream_out(id) {
                             out.open.push(server);
+                            out.held.retain(|(of, _)| *of != server);
+                            out.refused.retain(|(of, ..)| *of != server);
                         }
                         Supply::<P>::Opened { server, incarnation }
                     }
                     Err(refusal) => {
-                        self.core.counters.streams_refused += u64::from(server.dc == self.core.dc);
-                        // Said once: every peer asks again and again, for every partition.
-                        match disowned {
-                            Some(why) if !known => self.core.notice(Level::Error, why),
-                            Some(_) => {}
-                            None if server.dc != self.core.dc => {}
-                            None => self.core.notice(Level::Error, format!("no stream to {to}: {refusal}")),
-                        }
+                        self.refuse(id, server, &refusal);
                         Supply::Refused { server, refusal }
                     }
                 };
@@ -117,15 +111,33 @@ impl<P: Protocol> NodeOf<P> {
                     }
                 }
             }
+            Request::Held { why, .. } => {
+                if let Some(out) = self.stream_out(id) {
+                    out.held.retain(|(of, _)| *of != server);
+                    out.held.extend(why.map(|why| (server, why)));
+                }
+            }
             Request::Confirm { seq, .. } if server.dc == self.core.dc => host.confirm(partition, dc, seq),
             Request::Confirm { .. } => {}
+        }
+    }
+
+    /// The stream of a server is refused. Of a relay that is no trouble: it has not what was asked for, and somebody else may.
+    fn refuse(&mut self, id: LinkId, server: ServerId, refusal: &StreamRefusal) {
+        if server.dc != self.core.dc {
+            return;
+        }
+        self.core.counters.streams_refused += 1;
+        let now = self.core.now.mono;
+        if let Some(out) = self.stream_out(id) {
+            note_refusal(&mut out.refused, server, now, refusal);
         }
     }
 
     /// Appends what is there and durable to the link's frames; true if there is more.
     pub(crate) fn supply(&mut self, id: LinkId) -> bool {
         let Some(node) = self.core.links.up(id).map(|up| up.node) else { return false };
-        let Some(StreamOut { dc, open }) = self.stream_out(id) else { return false };
+        let Some(StreamOut { dc, open, .. }) = self.stream_out(id) else { return false };
         let (dc, mut open) = (*dc, std::mem::take(open));
         let limit = self.core.config.stream_frame_bytes;
         let mut more = false;
@@ -147,10 +159,7 @@ impl<P: Protocol> NodeOf<P> {
                 more |= batch.len() - before >= limit / 2;
             }
             let Err(refusal) = polled else { return true };
-            if server.dc == self.core.dc {
-                self.core.counters.streams_refused += 1;
-                self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
-            }
+            self.refuse(id, *server, &refusal);
             batch.push(&Supply::<P>::Refused { server: *server, refusal });
             false
         });

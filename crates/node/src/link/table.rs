@@ -2,11 +2,13 @@
 
 use super::frame::FrameDecoder;
 use super::hello::{LinkKind, Speaker};
+use super::stream::Reason;
 use crate::layout::NodeId;
 use crate::node::LinkId;
 use bytes::Bytes;
 use tidemark_core::{DcId, Micros, ServerId};
 use tidemark_group::{CopyIn, CopyOut};
+use tidemark_replica::StreamRefusal;
 
 /// One connection to another node.
 pub(crate) struct Link {
@@ -79,6 +81,10 @@ pub(crate) struct StreamIn {
     pub(crate) open: Vec<(ServerId, u64)>,
     /// When streams that were refused are asked for again.
     pub(crate) ask_again: Option<Micros>,
+    /// Whose next record is not taken, since when, and why.
+    pub(crate) held: Vec<(ServerId, Micros, Reason)>,
+    /// Whose streams were refused, since when, and why.
+    pub(crate) refused: Vec<(ServerId, Micros, StreamRefusal)>,
 }
 
 /// A link on which records leave.
@@ -86,6 +92,31 @@ pub(crate) struct StreamOut {
     pub(crate) dc: DcId,
     /// Whose: those of servers here, and of others that are relayed.
     pub(crate) open: Vec<ServerId>,
+    /// Whose next record the receiver does not take, and why, as it says.
+    pub(crate) held: Vec<(ServerId, Reason)>,
+    /// Whose streams were refused here, since when, and why.
+    pub(crate) refused: Vec<(ServerId, Micros, StreamRefusal)>,
+}
+
+impl StreamOut {
+    /// Towards a data centre; no stream is open yet.
+    pub(crate) fn to(dc: DcId) -> Self {
+        Self { dc, open: Vec::new(), held: Vec::new(), refused: Vec::new() }
+    }
+}
+
+/// Notes that the stream of a server is refused; what was refused before for the same reason has been since then.
+pub(crate) fn note_refusal(
+    refused: &mut Vec<(ServerId, Micros, StreamRefusal)>,
+    server: ServerId,
+    now: Micros,
+    refusal: &StreamRefusal,
+) {
+    let known = refused.iter().position(|(of, _, why)| *of == server && why == refusal);
+    if known.is_none() {
+        refused.retain(|(of, ..)| *of != server);
+        refused.push((server, now, refusal.clone()));
+    }
 }
 
 /// A copy that is being sent.

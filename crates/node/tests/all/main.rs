@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod encoding;
+mod findings;
 mod harness;
 mod leaders;
 mod links;

@@ -2,6 +2,7 @@
 
 use tidemark_core::{DcId, Key, Micros, ServerId};
 use tidemark_store::Misunderstood;
+use tidemark_store::log::LogError;
 
 /// Why an item was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum StreamError {
     /// It cannot be logged now: the link waits and offers it again.
     #[error("{0}")]
     NoRoom(String),
+    /// It is larger than what the log takes here: the link waits and offers it again.
+    #[error("{0}")]
+    TooLarge(String),
     /// It was written by another version of Tidemark: the link waits and offers it again, until this server is of that version too.
     #[error(
         "record {seq} for {key} cannot be applied here: {why}. Its sender runs another version of Tidemark: use that one"
@@ -41,4 +45,13 @@ pub enum StreamError {
     /// No stream was accepted from this peer.
     #[error("no stream was accepted from {0}")]
     NotAccepted(ServerId),
+}
+
+impl From<LogError> for StreamError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::TooLarge { .. } => Self::TooLarge(error.to_string()),
+            _ => Self::NoRoom(error.to_string()),
+        }
+    }
 }

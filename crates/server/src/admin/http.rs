@@ -26,7 +26,7 @@ type Ask = mpsc::Sender<Query>;
 /// How long the data thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Serves at `listener` until `stopped`. With a password, every request but `/healthz` has to carry it as a bearer
+/// Serves at `listener` until `stopped`. With a password, every request but those about health has to carry it as a bearer
 /// token.
 pub(super) fn run(listener: TcpListener, ask: Ask, stopped: oneshot::Receiver<()>, password: Option<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -57,7 +57,12 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/groupings", post(regroup))
         .layer(middleware::from_fn(from_page))
         .layer(from_fn_with_state(password, authorised));
-    Router::new().route("/healthz", get(healthz)).merge(guarded).with_state(ask)
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/healthz", get(healthz))
+        .merge(guarded)
+        .with_state(ask)
 }
 
 /// Refuses what a page in a browser sends without the user's knowledge: it carries its origin.
@@ -95,11 +100,37 @@ async fn report(ask: &Ask) -> Result<Box<Report>, Response> {
     }
 }
 
+/// Whether the node answers: one that does not is restarted.
+async fn livez(State(ask): State<Ask>) -> Response {
+    match report(&ask).await {
+        Ok(_) => Json(json!({ "status": "ok" })).into_response(),
+        Err(response) => response,
+    }
+}
+
+/// Whether clients should be sent here.
+async fn readyz(State(ask): State<Ask>) -> Response {
+    match report(&ask).await {
+        Ok(report) => match report.unready {
+            None => Json(json!({ "status": "ok" })).into_response(),
+            Some(why) => {
+                let body = json!({ "status": "unready", "error": why });
+                (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+            }
+        },
+        Err(response) => response,
+    }
+}
+
+/// Whether all works, or at least nothing needs an operator; and what there is to know.
 async fn healthz(State(ask): State<Ask>) -> Response {
     match report(&ask).await {
-        Ok(report) => match report.writes_refused {
-            None => Json(json!({ "status": "ok" })).into_response(),
-            Some(why) => problem(StatusCode::SERVICE_UNAVAILABLE, &why),
+        Ok(report) => match report.stuck() {
+            None => Json(json!({ "status": "ok", "findings": report.findings })).into_response(),
+            Some(why) => {
+                let body = json!({ "status": "stuck", "error": why, "findings": report.findings });
+                (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+            }
         },
         Err(response) => response,
     }

@@ -29,6 +29,7 @@ impl Collector for Metrics {
         self.commands(&mut encoder)?;
         self.latency(&mut encoder)?;
         self.totals(&mut encoder)?;
+        self.findings(&mut encoder)?;
         self.partitions(&mut encoder)?;
         self.links(&mut encoder)
     }
@@ -131,6 +132,15 @@ impl Metrics {
         ];
         for (name, help, value) in counters {
             series(encoder, name, help, MetricType::Counter)?.put(&[], value, true)?;
+        }
+        Ok(())
+    }
+
+    fn findings(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "1 for each finding: a condition that an operator should know";
+        let mut out = series(encoder, "finding", help, MetricType::Gauge)?;
+        for finding in &self.0.findings {
+            out.put(&[("code", finding.code.name()), ("place", &finding.place)], 1, false)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tidemark_core::Micros;
 use tidemark_node::cuts::Place;
 use tidemark_node::follow::Uses;
-use tidemark_node::{Counters, GroupStatus, NodeId, PeerStatus};
+use tidemark_node::{Counters, Finding, Grade, GroupStatus, NodeId, PeerStatus};
 use tidemark_replica::HostStatus;
 
 /// Everything that status pages and metrics tell.
@@ -22,8 +22,12 @@ pub(crate) struct Report {
     /// The wall clock, in microseconds since 1970.
     pub(crate) now_us: Micros,
     pub(crate) uptime_s: u64,
+    /// What an operator should know, what needs one first.
+    pub(crate) findings: Vec<Finding>,
     /// Why writes are refused, if they are.
     pub(crate) writes_refused: Option<String>,
+    /// Why clients are not served, if that is so.
+    pub(crate) unready: Option<String>,
     pub(crate) clients: usize,
     pub(crate) host: HostStatus,
     /// Where sessions read together, if checking groups follow that.
@@ -47,6 +51,12 @@ impl Report {
     /// How many faults an operator has injected here.
     pub(crate) fn faults_count(&self) -> u64 {
         (self.faults.len() + usize::from(self.late_us > 0) + usize::from(self.clock_ahead_us != 0)) as u64
+    }
+
+    /// What does not work and needs an operator, if something does not.
+    pub(crate) fn stuck(&self) -> Option<String> {
+        let stuck = self.findings.iter().find(|finding| finding.grade == Grade::Stuck);
+        self.writes_refused.clone().or(stuck.map(Finding::to_string))
     }
 }
 
@@ -116,7 +126,9 @@ impl Shard {
             version: env!("CARGO_PKG_VERSION"),
             now_us: now.wall,
             uptime_s: now.wall.saturating_sub(engine.identity.started_at) / 1_000_000,
+            findings: status.findings,
             writes_refused: status.writes_refused,
+            unready: status.unready,
             clients: core.clients.len(),
             host: status.host,
             uses: status.uses,

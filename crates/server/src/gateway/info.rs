@@ -9,7 +9,7 @@ use crate::stats::Stats;
 use std::path::Path;
 use tidemark_contract::grouping::NamedGroup;
 use tidemark_core::Micros;
-use tidemark_node::{About, Node, SessionId};
+use tidemark_node::{About, Finding, Node, SessionId};
 use tidemark_replica::{Now, PartitionStatus};
 use tidemark_wire::resp::Encoder;
 
@@ -96,7 +96,9 @@ pub(crate) fn with_context<R>(
 
 impl ServerInfo for Info<'_> {
     fn facts(&mut self) -> Facts {
-        let status = self.node.status(self.now).host;
+        let status = self.node.status(self.now);
+        let (findings, log_is_good) = (status.findings, status.writes_refused.is_none());
+        let status = status.host;
         let commands_per_second = self.stats.rate(self.now.mono);
         let (stats, about, identity) = (&*self.stats, self.about, self.identity);
         let line = |key: &str, value: String| (key.to_string(), value);
@@ -120,6 +122,10 @@ impl ServerInfo for Info<'_> {
                 tidemark.push((key, format!("state={state},behind={}", peer.behind)));
             }
         }
+        tidemark.push(line("tidemark_findings", findings.len().to_string()));
+        tidemark.extend(
+            findings.iter().enumerate().map(|(at, found)| line(&format!("finding_{at}"), of_finding(found))),
+        );
         let (resident, _) = machine::memory();
         let sum = |of: fn(&PartitionStatus) -> u64| status.partitions.iter().map(of).sum::<u64>();
         let started_s = identity.started_at / 1_000_000;
@@ -133,7 +139,7 @@ impl ServerInfo for Info<'_> {
             resident_memory_bytes: resident,
             dataset_bytes: sum(|partition| partition.bytes),
             system_memory_bytes: machine::system_memory(),
-            log_is_good: true,
+            log_is_good,
             log_bytes: status.log_bytes,
             snapshot_is_running: status.taking_snapshot,
             snapshot_failed: status.snapshot_failure.is_some(),
@@ -184,4 +190,18 @@ impl ServerInfo for Info<'_> {
         self.exported.push(self.session);
         self.node.export(self.now, self.session)
     }
+}
+
+/// A finding as one value of INFO: clients read fields between commas, each with one equals sign.
+fn of_finding(finding: &Finding) -> String {
+    let text = |text: &str| text.replace(',', ";").replace('=', ":").replace(['\r', '\n'], " ");
+    let Finding { code, place, grade, since_us, what, waits_for, remedy } = finding;
+    format!(
+        "code={code},grade={grade},place={},since={},what={},waits_for={},remedy={}",
+        text(place),
+        since_us / 1_000_000,
+        text(what),
+        text(waits_for),
+        text(remedy)
+    )
 }

@@ -11,6 +11,7 @@ mod doc;
 mod edge;
 mod excluding;
 mod expiry;
+mod findings;
 mod functions;
 mod groups;
 mod guarantees;

@@ -80,6 +80,8 @@ pub(super) fn pace(plan: &Plan) -> Pace {
         ask_again_us: 4 * wan,
         relay_after_us: if plan.relays { 2 * wan } else { 0 },
         copy_again_us: wan,
+        look_us: 0, // with each upkeep
+        hold_us: 20 * wan,
     }
 }
 

@@ -50,6 +50,7 @@ mod record;
 mod returning;
 mod seats;
 mod settle;
+mod standing;
 mod tape;
 mod till;
 mod turn;
@@ -148,6 +149,8 @@ pub(crate) struct Cluster<'a> {
     differs: Vec<Option<String>>,
     /// The leader of a group held this at that entry.
     held: BTreeMap<usize, (u64, Vec<settle::Chains>)>,
+    /// How streams stand while things fail.
+    standing: standing::Standing,
     /// When the last bytes that were under way when everything healed have arrived.
     asked_until: Micros,
     history: History,
@@ -225,6 +228,7 @@ impl<'a> Cluster<'a> {
             agreed: Vec::new(),
             differs: Vec::new(),
             held: BTreeMap::new(),
+            standing: Default::default(),
             asked_until: 0,
             history: History { header, ..History::default() },
             ledger: Ledger::default(),

@@ -63,7 +63,7 @@ impl Cluster<'_> {
         let Stage::Settle(until) = self.stage else { return };
         self.compare_members();
         self.wait_for_the_untold();
-        let forming = self.forming_group();
+        let forming = self.forming_group().or_else(|| self.finding_left());
         if self.now < until && (self.unsettled(|_| ()).is_some() || forming.is_some()) {
             return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
         }
@@ -86,6 +86,18 @@ impl Cluster<'_> {
                 self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
             }
         }
+    }
+
+    /// What a node still has for an operator though everything is exchanged, if it has something. Protocols that cannot exclude a region
+    /// for good go on waiting for one that is lost.
+    fn finding_left(&mut self) -> Option<String> {
+        if self.operator.lost().is_some() || self.unsettled(|_| ()).is_some() {
+            return None;
+        }
+        (0..self.servers).find_map(|at| {
+            let finding = self.input(at, |node, now| node.status(now))?.findings.into_iter().next()?;
+            Some(format!("{} says {finding}", self.name_of(at)))
+        })
     }
 
     /// The node that serves `server`: of several that think so, the one of the latest epoch.

@@ -79,6 +79,7 @@ impl Cluster<'_> {
         self.see_epoch(at);
         self.plan_tick(at);
         self.compare_at_turn(at);
+        self.look_at_streams();
         if self.trace.is_some() {
             self.show_versions(at);
         }

@@ -165,6 +165,17 @@ fn links_that_an_operator_has_cut_are_as_before_once_they_are_healed() {
     assert!(stats.operator_cuts > 2 * schedules, "{stats:?}");
 }
 
+/// A record that does not arrive for long is told by the node that wrote it; once everything is exchanged nothing is told any more, in all
+/// other schedules too.
+#[test]
+fn streams_that_stand_still_are_told() {
+    let faults = || only("cuts,one-way,crashes,operator-cuts");
+    let Summary { stats, schedules, .. } = cleared::<Tidemark>(faults(), 0..1_000);
+    assert!(stats.standing > schedules / 10, "{stats:?}");
+    let stats = cleared::<Tidemark>(Options { replicas: 3, ..faults() }, 0..100).stats;
+    assert!(stats.standing > 0, "{stats:?}");
+}
+
 #[test]
 fn handshakes_may_be_lost_and_late_and_arrive_again() {
     let Summary { stats, schedules, .. } = cleared::<Tidemark>(only("handshakes,crashes"), 0..300);

@@ -142,6 +142,13 @@ impl<M: Clone> Store<M> {
         self.objects.heard.iter().copied().fold(self.objects.floor, Hlc::min)
     }
 
+    /// The region whose floor holds [`Self::settled`] back; none if it is this one's own.
+    pub fn holds_settled_back(&self) -> Option<DcId> {
+        let lowest = self.objects.heard.iter().enumerate().min_by_key(|(_, floor)| **floor);
+        let lower = lowest.filter(|(_, floor)| **floor < self.objects.floor);
+        lower.map(|(dc, _)| DcId(dc as u8))
+    }
+
     /// Tombstones at or below may go. If a command of a data type finds a key gone and creates it, that depends on nothing: so
     /// everybody has to have seen the tombstone. Where there are no data types the later write wins anyway.
     pub(super) fn seen_by_all(&self) -> Hlc {

@@ -6,11 +6,12 @@ use crate::supervisor::api::{ClusterStatus, Fault, NodeFault, NodeStatus};
 use crate::supervisor::membership::excludes_for_good;
 use clap::Args;
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use std::time::Duration;
 use tidemark_contract::removal::{Away, Stage};
 
-/// Show the cluster that `tidemark up` runs: its nodes, and all cuts, delays and skews.
+/// Show the cluster that `tidemark up` runs: its nodes, their findings, and all cuts, delays and skews.
 #[derive(Args)]
 pub(crate) struct Status {
     /// Print JSON, with the full status of each node.
@@ -62,9 +63,7 @@ fn described(status: &ClusterStatus) -> String {
     }
     let mut text = format!("{head}\n\n{}", table(&rows));
     for node in &status.nodes {
-        if let Some(why) = node.detail.as_ref().and_then(|detail| detail["writes_refused"].as_str()) {
-            text.push_str(&format!("\n{} refuses writes: {why}\n", node.name));
-        }
+        text.push_str(&found(node));
     }
     for (region, how) in away(status) {
         text.push_str(&format!("\n{region} {how}\n"));
@@ -75,6 +74,48 @@ fn described(status: &ClusterStatus) -> String {
     }
     if !faults.is_empty() {
         text.push_str("\n\n`tidemark heal` ends all of these.\n");
+    }
+    text
+}
+
+/// So many findings of a kind are told of a node: where a region is cut off, each of its partitions has some.
+const FINDINGS_MAX: usize = 4;
+
+/// What a node has found, one line each; and that it refuses writes, also before that is a finding.
+fn found(node: &NodeStatus) -> String {
+    let (mut text, mut counts) = (String::new(), BTreeMap::<&str, usize>::new());
+    let Some(detail) = &node.detail else { return text };
+    let now_us = detail["now_us"].as_u64().unwrap_or_default();
+    let findings = detail["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    for finding in findings {
+        let word = |name: &str| finding[name].as_str().unwrap_or_default();
+        let count = counts.entry(word("code")).or_default();
+        *count += 1;
+        if *count > FINDINGS_MAX {
+            continue;
+        }
+        let held = Duration::from_secs(
+            now_us.saturating_sub(finding["since_us"].as_u64().unwrap_or(now_us)) / 1_000_000,
+        );
+        text.push_str(&format!(
+            "\n{}: {} ({}) {}, for {}: {}; waits for {}. {}\n",
+            node.name,
+            word("code"),
+            word("grade"),
+            word("place"),
+            humantime::format_duration(held),
+            word("what"),
+            word("waits_for"),
+            word("remedy")
+        ));
+    }
+    for (code, count) in counts.iter().filter(|(_, count)| **count > FINDINGS_MAX) {
+        let more = count - FINDINGS_MAX;
+        text.push_str(&format!("\n{}: {code}, {more} more of them: see --json\n", node.name));
+    }
+    let refused = detail["writes_refused"].as_str().filter(|_| !counts.contains_key("writes_refused"));
+    if let Some(why) = refused {
+        text.push_str(&format!("\n{} refuses writes: {why}\n", node.name));
     }
     text
 }

@@ -1,7 +1,8 @@
 //! What is wrong with a data directory: a tail that was torn, records that were damaged, directories of others, two
 //! processes, a disk that is full. A node either goes on from what is whole, or refuses and says what to do.
 
-use crate::harness::admin::status;
+use crate::findings::{over, told};
+use crate::harness::admin::{http, status};
 use crate::harness::nodes::{Nodes, Plan};
 use crate::harness::resp::Client;
 use crate::harness::{Cluster, Scratch, said, wait_for};
@@ -236,9 +237,18 @@ fn a_disk_that_has_room_again_is_used_again() {
     let count =
         (0..10_000).take_while(|n| !refused(client.ask(&["SET", &format!("key{n}"), &value]))).count();
     assert!((1..10_000).contains(&count), "{count} writes fit");
+    assert!((0..100_000).any(|_| refused(client.ask(&["SET", "s", ""]))), "small writes are never refused");
+    let node = &nodes.nodes()[0];
+    for code in ["disk_full", "writes_refused"] {
+        let finding = told(node, code, &node.name);
+        let remedy = finding["remedy"].as_str().expect("words");
+        assert!(remedy.contains("Free space"), "{finding}");
+    }
     fs::remove_file(disk.0.join("ballast")).expect("the ballast");
     wait_for("writes are accepted again", || (!refused(client.ask(&["SET", "after", &value]))).then_some(()));
     assert_eq!(client.ask(&["STRLEN", "key0"]), Reply::Integer(10_000));
+    ["disk_full", "writes_refused"].map(|code| over(node, code));
+    assert_eq!(http(node.admin, "GET", "/healthz", "").map(|(code, _)| code), Some(200));
 }
 
 /// It was let in, and kept waiting for as long as the log took; clients that connect with a time limit gave up then.

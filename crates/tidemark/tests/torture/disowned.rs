@@ -1,6 +1,7 @@
 //! A node that comes back with another log than its peers know: its directory was emptied, or an old copy was put
 //! back. What it wrote from then on would reach nobody.
 
+use crate::findings::{over, told};
 use crate::harness::admin::{http, settled, status};
 use crate::harness::nodes::{Nodes, Plan, wait_for_siblings};
 use crate::harness::resp::{Client, text};
@@ -37,9 +38,10 @@ fn says_so_everywhere(node: &Node, why: &str) {
     for metric in ["tidemark_writes_refused 1", "tidemark_log_disowned 1"] {
         assert!(metrics.contains(metric), "no {metric}");
     }
+    told(node, "writes_refused", &node.name);
     let log = std::fs::read_to_string(&node.log).expect("its log");
-    let said = log.lines().filter(|line| line.contains("ERROR") && line.contains(why)).count();
-    assert_eq!(said, 1, "it is an error, said once:\n{log}");
+    let said = |line: &&str| line.contains("ERROR") && line.contains("writes_refused") && line.contains(why);
+    assert_eq!(log.lines().filter(said).count(), 1, "it is an error, said once:\n{log}");
 }
 
 /// Before, such a node went on acknowledging writes that no other region would ever have.
@@ -72,7 +74,9 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
     says_so_everywhere(&up.nodes()[0], "emptied or replaced");
     let status = up.verb(&["status"]);
     let name = &up.nodes()[0].name;
-    assert!(status.contains(&format!("{name} refuses writes")) && status.contains("emptied"), "{status}");
+    let line = format!("{name}: writes_refused (stuck) {name}, for ");
+    assert!(status.contains(&line) && status.contains("emptied"), "{status}");
+    told(&up.nodes()[1], "feed_needs_seeding", "A/0->B/0");
 
     assert_eq!(others.ask(&["SET", "foo", "2"]), ok(), "the others go on");
     let mut third = connect(2);
@@ -87,6 +91,7 @@ fn an_emptied_directory_is_noticed_and_ends_writes_until_the_right_one_is_back()
     let mut client = connect(0);
     assert_eq!(client.ask(&["SET", "bar", "3"]), ok());
     settled(&up, true);
+    over(&up.nodes()[1], "feed_needs_seeding");
     assert_eq!(client.ask(&["GET", "foo"]), Reply::Bulk("2".into()));
     assert_eq!(third.ask(&["GET", "bar"]), Reply::Bulk("3".into()));
     assert_eq!(http(up.nodes()[0].admin, "GET", "/healthz", "").map(|(code, _)| code), Some(200));

@@ -8,6 +8,7 @@ mod convict;
 mod disk;
 mod disowned;
 mod every;
+mod findings;
 mod groups;
 mod harness;
 mod judge;

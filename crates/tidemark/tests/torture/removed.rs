@@ -1,5 +1,6 @@
 //! A region that is away for longer than its peers keep their log.
 
+use crate::findings::{over, told};
 use crate::harness::admin::{settled, status};
 use crate::harness::nodes::{Nodes, Plan};
 use crate::harness::resp::Client;
@@ -26,7 +27,7 @@ fn peer(nodes: &Nodes, node: usize) -> serde_json::Value {
 fn within_the_limit_it_catches_up_across_segments_and_snapshots() {
     let _turn = alone();
     let scratch = Scratch::new("absent-within");
-    let limits = "log_segment = \"1MiB\"\nlog_retain = \"64MiB\"\nsnapshot_every = \"1MiB\"";
+    let limits = "log_segment = \"1MiB\"\nlog_retain = \"10MiB\"\nsnapshot_every = \"1MiB\"";
     let nodes = Nodes::start(&scratch, &Plan { regions: vec![vec!["all"]; 2], limits, ..Plan::default() });
     nodes.kill(1);
     let mut client = nodes.client(0);
@@ -36,8 +37,11 @@ fn within_the_limit_it_catches_up_across_segments_and_snapshots() {
     let mut client = nodes.client(0);
     fill(&mut client, 3_000, 6_000);
     assert_eq!(peer(&nodes, 0)["needs_seeding"], false);
+    let finding = told(&nodes.nodes()[0], "log_fills", "A/0->B/0");
+    assert!(finding["what"].as_str().is_some_and(|text| text.contains("of at most 10 MiB")), "{finding}");
     nodes.restart(1);
     let ledger = settled(&nodes, true);
+    over(&nodes.nodes()[0], "log_fills");
     assert_eq!(ledger.total(), 6_000);
     let mut other = nodes.client(1);
     assert!((0..6_000).all(|n| other.ask(&["STRLEN", &format!("key{n}")]) == Reply::Integer(1_000)));
@@ -68,8 +72,12 @@ fn past_the_limit_it_is_marked_and_writes_go_on() {
         (at(&status, &["host", "log_bytes"]).as_u64()? <= 6 << 20).then_some(())
     });
     nodes.heal();
-    let told = |text: &str| text.contains("log-retain").then_some(());
-    wait_for("B says that it needs a copy", || told(&nodes.log(1)));
+    let says = |text: &str| text.contains("log-retain").then_some(());
+    wait_for("B says that it needs a copy", || says(&nodes.log(1)));
+    for node in nodes.nodes() {
+        let finding = told(node, "feed_needs_seeding", "A/0->B/0");
+        assert_eq!(finding["grade"], "stuck");
+    }
     let mut other = nodes.client(1);
     assert_eq!(other.ask(&["SET", "from-b", "1"]), Reply::Simple("OK".into()), "B takes writes");
     wait_for("A has what B writes", || {
