@@ -56,6 +56,9 @@ pub struct Pace {
     pub upkeep_us: Micros,
     /// Between two looks at the log for records to send: what is written within it leaves together.
     pub stream_round_us: Micros,
+    /// How far ahead of the machine's clock times are kept that are synced before they are given out: see
+    /// [`HostConfig::ceiling_us`](tidemark_replica::HostConfig::ceiling_us).
+    pub ceiling_us: Micros,
     /// Between two syncs of the log that let records leave: those that are written within it leave together.
     pub sync_us: Micros,
     /// The longest that dialling and the handshake may take.
@@ -82,6 +85,7 @@ impl Default for Pace {
             upkeep_us: 20_000,
             stream_round_us: 1_000,
             sync_us: 1_000,
+            ceiling_us: 3_000_000,
             handshake_us: 5_000_000,
             dial_us: (20_000, 1_000_000),
             offer_again_us: 100_000,

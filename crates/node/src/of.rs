@@ -76,6 +76,7 @@ impl<P: Protocol> NodeOf<P> {
             params,
             fsync: config.fsync,
             boot: config.boot.clone(),
+            ceiling_us: config.pace.ceiling_us,
             several: config.cluster.nodes.iter().filter(|node| node.dc == config.dc() && !node.partitions.is_empty()).count() > 1,
             max_skew_us: config.max_skew_us,
             log_segment_bytes: config.log_segment_bytes,

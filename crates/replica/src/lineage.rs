@@ -14,13 +14,7 @@ use tidemark_contract::Protocol;
 use tidemark_core::{Hlc, Micros};
 use tidemark_store::log::{Fsync, Position};
 
-/// A new ceiling lies so far ahead of the clock of the machine.
-const AHEAD_US: Micros = 3_000_000;
-
-/// A new one is written once the last is nearer than this: a sync comes each second.
-const NEAR_US: Micros = 2_000_000;
-
-/// And so far above the highest time that may have been given out: not much, for a machine that loses power again and again begins there
+/// A new ceiling lies so far above the highest time that may have been given out: not much, for a machine that loses power again and again begins there
 /// each time.
 const ABOVE_US: Micros = 50_000;
 
@@ -160,11 +154,13 @@ impl<P: Protocol> Host<P> {
         let Lineage { written, synced, wall, needed, .. } = self.lineage;
         let written = written.map_or(synced, |(_, ceiling)| ceiling);
         let highest = self.lineage.highest();
-        let is_far = written >= highest && written >= wall + NEAR_US;
+        let ahead_us = self.config.ceiling_us;
+        // A third of it is left for a sync that takes long: else one comes by itself meanwhile.
+        let is_far = written >= highest && written >= wall + ahead_us / 3 * 2;
         if !needed || is_far || !CEILING_IS_SYNCED.kept() || self.log.reserve(1, 16).is_err() {
             return;
         }
-        let ceiling = (highest + ABOVE_US).max(wall + AHEAD_US);
+        let ceiling = (highest + ABOVE_US).max(wall + ahead_us);
         let position = self.log_alone(CEILING, ceiling, |_| ());
         self.lineage.written = position.map(|position| (position, ceiling));
     }

@@ -65,6 +65,7 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
             params: Default::default(),
             fsync: Fsync::Always,
             boot: "boot".to_string(),
+            ceiling_us: 3_000_000,
             several: false,
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,

@@ -44,6 +44,7 @@ impl Pair {
             params: Default::default(),
             fsync: Fsync::EverySec,
             boot: "boot".to_string(),
+            ceiling_us: 3_000_000,
             several: false,
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,

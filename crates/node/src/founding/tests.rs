@@ -17,6 +17,7 @@ fn founding() -> Founding<Eventual> {
         params: (),
         fsync: Fsync::No,
         boot: String::new(),
+        ceiling_us: 3_000_000,
         several: false,
         max_skew_us: 0,
         log_segment_bytes: 1 << 20,

@@ -34,6 +34,7 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         params: (),
         fsync,
         boot: "boot".to_string(),
+        ceiling_us: 3_000_000,
         several: false,
         max_skew_us: 1_000_000,
         log_segment_bytes: 4 << 10,

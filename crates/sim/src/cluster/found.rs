@@ -71,6 +71,7 @@ pub(super) fn pace(plan: &Plan) -> Pace {
     }
     let (lan, wan) = (config.lan_us, config.farthest_us());
     Pace {
+        ceiling_us: 4 * wan,
         sync_us: if mix(plan.seed, 10).is_multiple_of(2) { 0 } else { lan / 2 },
         upkeep_us: config.upkeep_us,
         stream_round_us: 0,

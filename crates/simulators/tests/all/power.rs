@@ -4,6 +4,7 @@
 use crate::mutants::table::synced::{Synced, synced};
 use crate::playing::{cleared, play_through, run, violating};
 use std::collections::BTreeSet;
+use std::panic::catch_unwind;
 use tidemark_sim::{Campaign, Fsync, Options, Placed, Policies};
 use tidemark_simulators::simulator;
 
@@ -107,7 +108,8 @@ fn each_rule_of_what_is_synced_is_needed() {
     for synced in table.into_iter().filter(|_| rules > 0) {
         let without = known(&synced).into_iter().collect();
         let Synced { rule, protocol, options, search } = synced;
-        let found = violating(protocol, Options { without, ..options }, search, 0);
-        assert!(found.violations > 0, "nobody misses {rule}");
+        // The library of Raft gives up when a member has lost what it has confirmed.
+        let found = catch_unwind(|| violating(protocol, Options { without, ..options }, search, 0));
+        assert!(found.is_err() || found.is_ok_and(|found| found.violations > 0), "nobody misses {rule}");
     }
 }

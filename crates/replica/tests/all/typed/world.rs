@@ -31,6 +31,7 @@ pub(crate) fn config(dc: usize, fsync: Fsync, snapshot_every_bytes: u64) -> Host
         params: Default::default(),
         fsync,
         boot: "boot".to_string(),
+        ceiling_us: 3_000_000,
         several: false,
         max_skew_us: 1_000_000_000, // each start moves the clock on
         log_segment_bytes: 1 << 20,

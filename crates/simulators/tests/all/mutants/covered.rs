@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use tidemark_protocols::{NAMES, Protocol, variants, with_protocol};
-use tidemark_sim::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES};
+use tidemark_sim::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES, SAID_RULES};
 
 fn all() -> Vec<(&'static str, Mutants)> {
     vec![
@@ -101,6 +101,7 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
     files(&crates.join("group/tests"), &mut tests);
     let mut names = switched_off(&tests);
     names.extend(words("tests/all/groups.rs"));
+    names.extend(words("tests/all/mutants/table/synced.rs"));
     for rule in GROUP_RULES {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
     }
@@ -108,8 +109,9 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
 
 #[test]
 fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
-    let names = words("tests/all/nodes.rs");
-    for rule in HOST_RULES.iter().chain(NODE_RULES) {
+    let mut names = words("tests/all/nodes.rs");
+    names.extend(words("tests/all/mutants/table/synced.rs"));
+    for rule in HOST_RULES.iter().chain(SAID_RULES).chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
     }
 }
