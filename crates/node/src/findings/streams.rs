@@ -115,8 +115,9 @@ impl<P: Protocol> NodeOf<P> {
         }
         let waiting = format!("{} records of {from} wait for {to}, which confirms none", status.behind);
         let open = self.stream_to(to, |out| {
-            let why = out.held.iter().find(|(of, _)| *of == from).map(|(_, why)| why.clone());
-            out.open.contains(&from).then_some(why)
+            // What follows a record that is not taken waits with it, also if it is of another partition.
+            let why = out.held.iter().find(|(of, _)| *of == from).or(out.held.first());
+            out.open.contains(&from).then(|| why.map(|(_, why)| why.clone()))
         });
         if open.is_none() || self.core.cuts.is_cut(from, to) {
             let (waits_for, remedy) = self.link_between(from, to, to);
