@@ -29,10 +29,10 @@ pub(crate) use streams::Progress;
 pub enum Code {
     /// The node takes no writes.
     WritesRefused,
-    /// Partitions of this region cannot be read or written through this node.
-    ReadsRefused,
     /// This node's Raft group has no leader.
     QuorumLost,
+    /// Partitions of this region cannot be read or written through this node.
+    ReadsRefused,
     /// No segment of the log fits on the disk.
     DiskFull,
     /// A sync of the log takes longer than a second.
@@ -55,8 +55,8 @@ impl Code {
     /// All of them, and their names.
     pub const ALL: [(Self, &'static str); 11] = [
         (Self::WritesRefused, "writes_refused"),
-        (Self::ReadsRefused, "reads_refused"),
         (Self::QuorumLost, "quorum_lost"),
+        (Self::ReadsRefused, "reads_refused"),
         (Self::DiskFull, "disk_full"),
         (Self::DiskSlow, "disk_slow"),
         (Self::FeedHeld, "feed_held"),

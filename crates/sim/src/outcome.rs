@@ -157,7 +157,7 @@ pub struct Stats {
     pub damaged: u64,
     /// Links that were refused because of that.
     pub refused: u64,
-    /// Streams that had stood still for long when everything healed.
+    /// How often a stream was found to have stood still for long.
     pub standing: u64,
     /// Clients that came back with a token.
     pub returned: u64,

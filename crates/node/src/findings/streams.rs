@@ -91,19 +91,12 @@ impl<P: Protocol> NodeOf<P> {
         let place = stream(from, to);
         let refusal = self.stream_to(to, |out| out.refused.iter().find(|(of, ..)| *of == from).cloned());
         match refusal {
-            Some((_, since, refusal @ StreamRefusal::Truncated { .. })) => {
-                return Some(needs_seeding(place, Some(since), refusal.to_string()));
-            }
             Some((_, since, refusal @ StreamRefusal::Unreadable(_))) => {
                 let remedy = "Check the disk of this node, then restart it.";
                 let way = ("this node's log".into(), remedy.into());
                 return Some(feed(place, since, Grade::Stuck, refusal.to_string(), way));
             }
-            // Peers know another log of this node: it takes no writes, and says so.
-            Some((_, since, refusal)) => {
-                let way = ("this node's own data directory".into(), "See the finding writes_refused.".into());
-                return Some(feed(place, since, Grade::Stuck, refusal.to_string(), way));
-            }
+            Some((_, since, refusal)) => return Some(needs_seeding(place, Some(since), refusal.to_string())),
             None if status.needs_seeding => {
                 let what = format!("the log that {to} needs was dropped: it was away for too long");
                 return Some(needs_seeding(place, None, what));
@@ -115,8 +108,9 @@ impl<P: Protocol> NodeOf<P> {
         }
         let waiting = format!("{} records of {from} wait for {to}, which confirms none", status.behind);
         let open = self.stream_to(to, |out| {
-            let why = out.held.iter().find(|(of, _)| *of == from).map(|(_, why)| why.clone());
-            out.open.contains(&from).then_some(why)
+            // What follows a record that is not taken waits with it, also if it is of another partition.
+            let why = out.held.iter().find(|(of, _)| *of == from).or(out.held.first());
+            out.open.contains(&from).then(|| why.map(|(_, why)| why.clone()))
         });
         if open.is_none() || self.core.cuts.is_cut(from, to) {
             let (waits_for, remedy) = self.link_between(from, to, to);

@@ -33,7 +33,7 @@ fn a_condition_is_a_finding_once_it_has_held_and_goes_with_its_end() {
         [],
         "it is told once"
     );
-    assert_eq!(findings.all(), [finding.clone()], "it began when it was seen first");
+    assert_eq!(findings.all(), std::slice::from_ref(finding), "it began when it was seen first");
     assert_eq!(findings.take(at(10), &Pace::default(), Vec::new()), [Change::Goes(finding.clone())]);
     assert_eq!(findings.all(), []);
     assert_eq!(

@@ -203,7 +203,8 @@ fn the_document_lists_every_code() {
     let document = include_str!("../../../../docs/monitoring.md");
     let (_, codes) = document.split_once("## The codes").expect("a section");
     let (codes, _) = codes.split_once("\n## ").expect("another one");
-    let listed = codes.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name);
+    let listed =
+        codes.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name);
     let named: Vec<&str> = Code::ALL.iter().map(|(_, name)| *name).collect();
     assert_eq!(listed.collect::<Vec<_>>(), named);
 }

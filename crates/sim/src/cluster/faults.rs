@@ -149,7 +149,6 @@ impl Cluster<'_> {
     /// Everything that fails is over: what is left is to exchange what there is.
     pub(super) fn heal(&mut self) {
         self.trace(|| Happening::Trouble("everything heals".into()));
-        self.judge_standing();
         for number in 0..self.active_faults.len() {
             if self.active_faults[number] {
                 self.fault(number, false);

@@ -82,7 +82,7 @@ pub(super) fn pace(plan: &Plan) -> Pace {
         relay_after_us: if plan.relays { 2 * wan } else { 0 },
         copy_again_us: wan,
         look_us: 0, // with each upkeep
-        hold_us: 20 * wan,
+        hold_us: 4 * wan,
     }
 }
 

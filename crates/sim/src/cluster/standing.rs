@@ -36,7 +36,7 @@ impl Cluster<'_> {
         if self.now < self.standing.next || self.stage != Stage::Work || self.plan.scripts.is_empty() {
             return;
         }
-        self.standing.next = self.now + self.hold_us() / 4;
+        self.standing.next = self.now + self.hold_us();
         let mut streams = BTreeMap::new();
         for at in 0..self.servers {
             let Some(epoch) = self.processes[at].node.as_ref().and_then(|node| node.serves()) else {
@@ -46,10 +46,8 @@ impl Cluster<'_> {
             let dc = self.processes[at].dc;
             for partition in &status.host.partitions {
                 for peer in &partition.peers {
-                    let (from, to) = (
-                        ServerId::new(dc, partition.partition),
-                        ServerId::new(peer.dc, partition.partition),
-                    );
+                    let (from, to) =
+                        (ServerId::new(dc, partition.partition), ServerId::new(peer.dc, partition.partition));
                     let received = self.serving(to).and_then(|node| node.received(from, partition.partition));
                     let Some(received) = received else { continue };
                     let lacks = received < partition.written;
@@ -65,15 +63,14 @@ impl Cluster<'_> {
             }
         }
         self.standing.streams = streams;
+        self.judge_standing();
     }
 
-    /// Everything is about to heal: what has stood still for long has been told.
-    pub(super) fn judge_standing(&mut self) {
+    /// Nodes have told what has stood still for long.
+    fn judge_standing(&mut self) {
         if self.operator.lost().is_some() {
             return;
         }
-        self.standing.next = 0;
-        self.look_at_streams();
         let long = self.hold_us() + self.hold_us() / 50 + 3 * self.plan.config.upkeep_us;
         let stands = |stream: &Stream| stream.state.lacks && self.now - stream.since > long;
         let streams = self.standing.streams.iter().filter(|(_, stream)| stands(stream));

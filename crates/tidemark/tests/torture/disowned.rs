@@ -40,7 +40,9 @@ fn says_so_everywhere(node: &Node, why: &str) {
     }
     told(node, "writes_refused", &node.name);
     let log = std::fs::read_to_string(&node.log).expect("its log");
-    let said = |line: &&str| line.contains("ERROR") && line.contains("writes_refused") && line.contains(why);
+    let said = |line: &&str| {
+        line.contains("ERROR") && line.contains("finding: writes_refused") && line.contains(why)
+    };
     assert_eq!(log.lines().filter(said).count(), 1, "it is an error, said once:\n{log}");
 }
 

@@ -85,7 +85,9 @@ fn a_region_that_confirms_nothing_is_named_with_the_cause() {
     let line = format!("{}: no_link (degraded) A/0->B/0, for ", a.name);
     assert!(shown.contains(&line) && shown.contains("Run `tidemark heal`"), "{shown}");
     up.heal();
-    [a, b].map(|node| over(node, "no_link"));
+    for node in [a, b] {
+        over(node, "no_link");
+    }
 
     let pid = up.processes()[1].clone().expect("it runs").expect("it runs");
     signal(pid, "-STOP");
