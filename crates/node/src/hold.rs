@@ -142,11 +142,11 @@ impl<P: Protocol> Hold<P> {
         }
     }
 
-    /// For what a sync that could run now is waited for; with `linked`, there are nodes that records may leave for.
-    pub(crate) fn waits_for_sync(&self, linked: bool) -> Option<Waits> {
+    /// For what a sync that could run now is waited for: see [`Host::waits_for_sync`].
+    pub(crate) fn waits_for_sync(&self, linked: bool, wanted: bool) -> Option<Waits> {
         match self {
-            Self::Alone(host) => host.waits_for_sync(linked),
-            Self::Member(member) => member.held().waits_for_sync(linked),
+            Self::Alone(host) => host.waits_for_sync(linked, wanted),
+            Self::Member(member) => member.held().waits_for_sync(linked, wanted),
             Self::Founding(_) => None,
         }
     }

@@ -49,10 +49,7 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn sync_if_due(&mut self) {
         let core = &self.core;
         let (now, fsync, syncs) = (core.now.mono, core.config.fsync, &core.syncs);
-        let waits = match self.hold.waits_for_sync(core.links.any_up()) {
-            Some(_) if syncs.wanted => Some(Waits::ForAnswer),
-            waits => waits,
-        };
+        let waits = self.hold.waits_for_sync(core.links.any_up(), syncs.wanted || !core.far.is_empty());
         let pace = |pause: Micros| (syncs.began + pause).max(now);
         let due = match waits {
             Some(Waits::ForAnswer) => now,

@@ -411,14 +411,15 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// Whether something waits for a sync that may run now: with `linked`, records and what is said to peers may be waiting, too.
-    pub fn waits_for_sync(&self, linked: bool) -> Option<Waits> {
+    /// Whether something waits for a sync that may run now: with `linked`, records may be waiting, too, and with `wanted` what the
+    /// caller holds back.
+    pub fn waits_for_sync(&self, linked: bool, wanted: bool) -> Option<Waits> {
         if self.config.fsync == Fsync::No || !self.log.can_sync() {
             return None;
         }
         let over = self.config.fsync == Fsync::EverySec && self.is_over_ceiling();
         let said = !(self.held.is_empty() && self.arrivals.is_empty() && self.held_near.is_empty());
-        if over || said || self.group.is_some() || self.config.fsync == Fsync::Always {
+        if wanted || over || said || self.group.is_some() || self.config.fsync == Fsync::Always {
             return Some(Waits::ForAnswer);
         }
         linked.then_some(Waits::ForStream)

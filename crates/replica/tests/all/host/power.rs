@@ -23,11 +23,11 @@ fn clients_are_told_what_is_written_and_peers_what_is_synced() {
     assert_eq!(answered(&mut host), [1]);
     assert!(host.for_clients() >= end && host.durable() < end);
     assert_eq!(stream(&mut host).len(), 0);
-    assert_eq!(host.waits_for_sync(true), Some(Waits::ForStream));
-    assert_eq!(host.waits_for_sync(false), None, "nobody is there to be told");
+    assert_eq!(host.waits_for_sync(true, false), Some(Waits::ForStream));
+    assert_eq!(host.waits_for_sync(false, false), None, "nobody is there to be told");
     sync(&mut host);
     assert_eq!(stream(&mut host).len(), 1);
-    assert_eq!(host.waits_for_sync(true), None);
+    assert_eq!(host.waits_for_sync(true, false), None);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn without_syncs_nothing_waits_and_with_them_always_all_does() {
     put(&mut host, 1);
     host.commit().unwrap();
     assert_eq!((answered(&mut host).len(), stream(&mut host).len()), (0, 0));
-    assert_eq!(host.waits_for_sync(false), Some(Waits::ForAnswer));
+    assert_eq!(host.waits_for_sync(false, false), Some(Waits::ForAnswer));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn where_others_of_the_region_could_build_on_it_a_record_is_given_when_it_is_syn
     pump(&mut from, &mut to, (0, 1), 2);
     to.commit().unwrap();
     assert_eq!(numbers(&to), []);
-    assert_eq!(to.waits_for_sync(false), Some(Waits::ForAnswer));
+    assert_eq!(to.waits_for_sync(false, false), Some(Waits::ForAnswer));
     to.want_snapshot();
     assert!(to.upkeep().is_none(), "it begins");
     sync(&mut to);
@@ -93,7 +93,7 @@ fn another_start_of_the_machine_begins_above_all_that_was_given_out() {
     host.request(later, P0, Ticket { node: 0, session: 0, ask: AskId(1) }, Request::Put(1), Some(30));
     host.commit().unwrap();
     assert_eq!(host.take_outputs().len(), 0, "a ceiling above it has to be synced first");
-    assert_eq!(host.waits_for_sync(false), Some(Waits::ForAnswer));
+    assert_eq!(host.waits_for_sync(false, false), Some(Waits::ForAnswer));
     sync(&mut host);
     host.commit().unwrap();
     assert_eq!(answered(&mut host), [1]);
