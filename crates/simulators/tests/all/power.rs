@@ -4,6 +4,7 @@
 use crate::mutants::table::synced::{Synced, synced};
 use crate::playing::{cleared, play_through, run, violating};
 use std::collections::BTreeSet;
+use std::panic::catch_unwind;
 use tidemark_sim::{Campaign, Fsync, Options, Placed, Policies};
 use tidemark_simulators::simulator;
 
@@ -51,8 +52,37 @@ fn rows() -> Vec<(&'static str, &'static str, Options, u64)> {
 }
 
 /// Rows that violate something, with a seed: nodes do not wait with what they tell each other until it is synced. Once they do, this list is
-/// to be empty, and its seeds belong to [`what_was_found_once_is_not_found_again`].
-const AWAITED: &[(&str, u64)] = &[];
+/// to be empty, and its seeds are schedules that violate nothing.
+const AWAITED: &[(&str, u64)] = &[
+    // A peer holds records that their log has lost: the node takes no more writes, and stable times stand still for ever.
+    ("tidemark", 4),
+    // An acknowledged MSET of two nodes is there in part: one had voted, and lost its vote.
+    ("tidemark", 7),
+    // Another record has the number of one that a peer holds: regions differ for ever.
+    ("tidemark", 58),
+    ("tidemark, three regions", 62),
+    ("tidemark, three partitions", 66),
+    // A follower has lost entries that its leader takes for written down: it panics.
+    ("tidemark, groups", 0),
+    // An edge client hears that a transaction is lost which the other region has.
+    ("edge clients", 2),
+    // A snapshot shows one part of a transaction, and the other one is lost.
+    ("edge clients", 9),
+    ("interactive transactions", 222),
+    ("data types", 130),
+    ("placement", 23),
+    // Records that came over a third region are held by it alone.
+    ("relays", 49),
+    // A time is given again, to another version of the same key.
+    ("gentlerain", 0),
+    ("gentlerain", 4),
+    ("gentlerain, groups", 0),
+    // A transaction of a group is shown in part.
+    ("gentlerain, groups", 23),
+    ("cops", 84),
+    ("causal-spartan-x", 41),
+    ("eventual", 41),
+];
 
 #[test]
 fn nothing_that_has_left_is_lost_with_power() {
@@ -70,9 +100,11 @@ fn what_nodes_tell_each_other_before_they_sync_it_is_missed() {
     let rows = rows();
     for (row, seed) in AWAITED {
         let (_, protocol, options, _) = rows.iter().find(|(name, ..)| name == row).expect("a row");
-        let found = play_through(protocol, options.clone(), *seed..seed + 1);
-        println!("{row}, seed {seed}: {:?}", found.by_verdict);
-        assert!(found.violations > 0, "{row}: seed {seed} violates nothing any more, take it off the list");
+        // A member of a group may panic.
+        let played = catch_unwind(|| play_through(protocol, options.clone(), *seed..seed + 1));
+        println!("{row}, seed {seed}: {:?}", played.as_ref().map(|found| &found.by_verdict));
+        let violates = played.map_or(true, |found| found.violations > 0);
+        assert!(violates, "{row}: seed {seed} violates nothing any more, take it off the list");
     }
 }
 
@@ -92,7 +124,9 @@ fn losses_of_power_have_something_to_lose() {
 
 #[test]
 fn the_same_seed_loses_the_same() {
-    let digest = |jobs| run("tidemark", &Campaign { keep_going: true, explain: 0, jobs, ..Campaign::new(few(), 0..40) });
+    let digest = |jobs| {
+        run("tidemark", &Campaign { keep_going: true, explain: 0, jobs, ..Campaign::new(few(), 0..40) })
+    };
     let (one, two) = (digest(1), digest(2));
     assert_eq!((one.digest, one.stats), (two.digest, two.stats));
 }

@@ -52,6 +52,9 @@ pub(crate) fn synced() -> Vec<Synced> {
         of("CEILING_IS_SYNCED", &two),
         of("OPENING_SYNCS", &two),
         of("FORGETS_WHEN_SYNCED", &three),
-        Synced { protocol: "gentlerain", ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() }) },
+        Synced {
+            protocol: "gentlerain",
+            ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() })
+        },
     ]
 }
