@@ -134,8 +134,9 @@ impl<'h> Writes<'h> {
             return Some(*at);
         }
         let at = (*self.by_value.get(&(key, found.value.as_ref()?))?)?;
-        let Action::Write { version, .. } = &self.event(at).action else { return None };
-        (found.stamp.is_none() || version.is_none()).then_some(at)
+        let Event { dc, action: Action::Write { version, .. }, .. } = self.event(at) else { return None };
+        // What an edge client gives again may get another version.
+        (found.stamp.is_none() || version.is_none() || *dc == DcId::EDGE).then_some(at)
     }
 
     /// The event of the write that was found.
@@ -202,7 +203,8 @@ impl<'h> Writes<'h> {
     fn may_be_lost(&self, at: usize, lost: &Lost) -> bool {
         let Event { dc, fate, start_us, end_us, .. } = *self.event(at);
         let told = dc == lost.dc && end_us.is_some_and(|end| end >= lost.from_us);
-        (fate == Fate::Unknown || dc == DcId::EDGE || told) && start_us.is_some_and(|start| start <= lost.to_us)
+        (fate == Fate::Unknown || dc == DcId::EDGE || told)
+            && start_us.is_some_and(|start| start <= lost.to_us)
     }
 
     /// Whether it is known that a write was not lost (I1 to I3).

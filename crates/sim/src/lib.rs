@@ -41,7 +41,8 @@ pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed, Policies};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{
-    Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Moment, Plan, Step, Trouble,
+    Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Moment, Plan, Step,
+    Trouble,
 };
 pub use report::Counterexample;
 pub use run::{Simulation, run};

@@ -9,9 +9,7 @@ use tidemark_check::{
     Options, Promise, Properties, check, check_with, parse, read_history, read_text, write_history,
     write_text,
 };
-use tidemark_core::history::{
-    Action, Event, Fate, Final, Header, History, Lost, Read, ReadKind, SessionId,
-};
+use tidemark_core::history::{Action, Event, Fate, Final, Header, History, Lost, Read, ReadKind, SessionId};
 use tidemark_core::{DcId, Found, Guarantees, Hlc, Key, Stamp, Value};
 
 fn lines(history: &History) -> String {
@@ -112,9 +110,8 @@ fn any_history() -> impl Strategy<Value = History> {
             about,
         });
     let last = (any::<u8>(), key(), found()).prop_map(|(dc, key, found)| Final { dc: DcId(dc), key, found });
-    let lost = (any::<u8>(), of(".{0,4}"), small(), small(), vec(key(), 0..3)).prop_map(
-        |(dc, node, from_us, to_us, keys)| Lost { dc: DcId(dc), node, from_us, to_us, keys },
-    );
+    let lost = (any::<u8>(), of(".{0,4}"), small(), small(), vec(key(), 0..3))
+        .prop_map(|(dc, node, from_us, to_us, keys)| Lost { dc: DcId(dc), node, from_us, to_us, keys });
     (header, vec(event(), 0..16), vec(last, 0..4), vec(lost, 0..3))
         .prop_map(|(header, events, finals, lost)| History { header, events, finals, lost })
 }

@@ -34,6 +34,7 @@ mod faults;
 mod found;
 mod generator;
 mod grouping;
+mod handing;
 mod interactive;
 mod lanes;
 mod links;

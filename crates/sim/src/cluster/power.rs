@@ -7,8 +7,9 @@ use crate::plan::{Moment, Trouble};
 use crate::rng::mix;
 use crate::typed::ledger::Told;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use tidemark_core::history::{Action, Lost};
-use tidemark_core::{Key, Micros};
+use tidemark_core::{DcId, Key, Micros};
 use tidemark_store::log::Fsync;
 
 /// What a process waits for, to lose its power.
@@ -67,7 +68,9 @@ impl Process {
 impl Cluster<'_> {
     /// A fault begins: power fails now, or when its moment has come.
     pub(super) fn power_is_to_fail(&mut self, fault: usize) {
-        let Trouble::LosesPower { processes, moment, skip, .. } = &self.plan.faults[fault].what else { return };
+        let Trouble::LosesPower { processes, moment, skip, .. } = &self.plan.faults[fault].what else {
+            return;
+        };
         match moment {
             Moment::Now => self.power_fails(fault),
             Moment::Opened => {
@@ -204,7 +207,14 @@ impl Cluster<'_> {
     }
 
     fn holds(&self, at: usize, key: &Key) -> bool {
-        self.processes[at].partitions.contains(&self.layout.topology.partition_of(key))
+        let (process, topology) = (&self.processes[at], &self.layout.topology);
+        process.partitions.contains(&topology.partition_of(key)) && topology.holders(key).contains(process.dc)
+    }
+
+    /// Of which regions nodes may have lost what they wrote at which times.
+    pub(super) fn times_lost(&self) -> Vec<(DcId, RangeInclusive<Micros>)> {
+        let dc = |loss: &Loss| self.processes[loss.process].dc;
+        self.losses.iter().map(|loss| (dc(loss), loss.from_us..=loss.to_us)).collect()
     }
 
     /// Whether what a client was told of a key may be lost.

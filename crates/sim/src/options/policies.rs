@@ -46,7 +46,9 @@ impl FromStr for Policies {
             "drawn" => Ok(Self::Drawn),
             "lossless" => Ok(Self::Lossless),
             "varied" => Ok(Self::Varied),
-            word => word.parse().map(Self::Of).map_err(|error| format!("{error}, or drawn, lossless or varied")),
+            word => {
+                word.parse().map(Self::Of).map_err(|error| format!("{error}, or drawn, lossless or varied"))
+            }
         }
     }
 }
@@ -68,7 +70,8 @@ mod tests {
 
     #[test]
     fn policies_parse_back() {
-        for policies in [Policies::Drawn, Policies::Lossless, Policies::Varied, Policies::Of(Fsync::EverySec)] {
+        for policies in [Policies::Drawn, Policies::Lossless, Policies::Varied, Policies::Of(Fsync::EverySec)]
+        {
             assert_eq!(policies.to_string().parse(), Ok(policies));
         }
         assert!("never".parse::<Policies>().unwrap_err().contains("everysec"));

@@ -32,6 +32,7 @@ mod workload;
 pub(crate) use config::{ClockPlan, Config, Mix};
 pub use edge::{EdgeAct, EdgePlan, EdgeStep};
 pub use layout::Layout;
+pub use nodes::{Damage, Handshake};
 pub use power::Moment;
 
 /// One schedule.
@@ -258,30 +259,6 @@ pub enum Trouble {
         /// To which node there, counted from the one that was its own.
         node: usize,
     },
-}
-
-/// What may be wrong with a handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handshake {
-    /// The connection breaks in the midst of it.
-    Lost,
-    /// What is said takes so much longer.
-    Late(Micros),
-    /// What was said on an earlier connection arrives again, on one of its own, so much later at most.
-    Repeated(Micros),
-}
-
-/// How bytes are damaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Damage {
-    /// A bit is another one.
-    Flips,
-    /// The end of a piece is missing, and what follows is not.
-    Truncates,
-    /// There are bytes that nobody sent before a piece.
-    Garbage,
-    /// Nothing is wrong with them, but they do not arrive at once.
-    Splits,
 }
 
 /// Messages sent in a span of time that are delivered only after it.

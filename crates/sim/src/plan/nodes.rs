@@ -1,11 +1,35 @@
 //! What fails of whole nodes: what an operator orders, connections while they are made, bytes, connections of clients.
 
-use super::{Damage, Fault, Handshake, Layout, Plan, Trouble};
+use super::{Fault, Layout, Plan, Trouble};
 use crate::grouping;
 use crate::options::{FaultKind, Options};
 use crate::rng::{Draw, Rng, Stream, stream};
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
+
+/// What may be wrong with a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// The connection breaks in the midst of it.
+    Lost,
+    /// What is said takes so much longer.
+    Late(Micros),
+    /// What was said on an earlier connection arrives again, on one of its own, so much later at most.
+    Repeated(Micros),
+}
+
+/// How bytes are damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A bit is another one.
+    Flips,
+    /// The end of a piece is missing, and what follows is not.
+    Truncates,
+    /// There are bytes that nobody sent before a piece.
+    Garbage,
+    /// Nothing is wrong with them, but they do not arrive at once.
+    Splits,
+}
 
 struct Drawer<'a> {
     rng: Rng,

@@ -52,7 +52,7 @@ fn rows() -> Vec<(&'static str, &'static str, Options, u64)> {
 }
 
 /// Rows that violate something, with a seed: nodes do not wait with what they tell each other until it is synced. Once they do, this list is
-/// to be empty, and its seeds belong to [`what_was_found_once_is_not_found_again`].
+/// to be empty, and its seeds are schedules that violate nothing.
 const AWAITED: &[(&str, u64)] = &[];
 
 #[test]
@@ -71,9 +71,11 @@ fn what_nodes_tell_each_other_before_they_sync_it_is_missed() {
     let rows = rows();
     for (row, seed) in AWAITED {
         let (_, protocol, options, _) = rows.iter().find(|(name, ..)| name == row).expect("a row");
-        let found = play_through(protocol, options.clone(), *seed..seed + 1);
-        println!("{row}, seed {seed}: {:?}", found.by_verdict);
-        assert!(found.violations > 0, "{row}: seed {seed} violates nothing any more, take it off the list");
+        // A member of a group may panic.
+        let played = catch_unwind(|| play_through(protocol, options.clone(), *seed..seed + 1));
+        println!("{row}, seed {seed}: {:?}", played.as_ref().map(|found| &found.by_verdict));
+        let violates = played.map_or(true, |found| found.violations > 0);
+        assert!(violates, "{row}: seed {seed} violates nothing any more, take it off the list");
     }
 }
 
@@ -93,7 +95,9 @@ fn losses_of_power_have_something_to_lose() {
 
 #[test]
 fn the_same_seed_loses_the_same() {
-    let digest = |jobs| run("tidemark", &Campaign { keep_going: true, explain: 0, jobs, ..Campaign::new(few(), 0..40) });
+    let digest = |jobs| {
+        run("tidemark", &Campaign { keep_going: true, explain: 0, jobs, ..Campaign::new(few(), 0..40) })
+    };
     let (one, two) = (digest(1), digest(2));
     assert_eq!((one.digest, one.stats), (two.digest, two.stats));
 }

@@ -1,7 +1,9 @@
 //! What schedules have edge clients do, as their applications do it.
 
+use crate::typed::{Family, field};
 use bytes::Bytes;
-use tidemark_core::{Command, Key, Op, Update, Verb};
+use tidemark_core::history::Read;
+use tidemark_core::{Command, Found, Key, Op, Update, Verb};
 use tidemark_edge::client::Transaction;
 use tidemark_edge::frames::{Operation, OperationKind, Value};
 
@@ -78,5 +80,37 @@ fn kind(command: &Command) -> OperationKind {
         Verb::SRem => OperationKind::SetRemove(arg(0)),
         Verb::HIncrBy => OperationKind::MapAdd(arg(0), by(1)),
         other => panic!("edge clients have no {other:?}"),
+    }
+}
+
+/// The fields of hashes in schedules.
+const FIELDS: [&str; 3] = ["e0", "e1", "e2"];
+
+/// The register that an operation of an edge client assigns, if it does.
+pub(super) fn register(op: &Op) -> Option<Key> {
+    let Op::Put { key, update: Update { command: Some(command), .. } } = op else { return None };
+    match (Family::find(key)?, command.verb) {
+        (Family::Register, Verb::Set) => Some(key.clone()),
+        (Family::Hash, Verb::HSet) => Some(field(key, &command.args[0])),
+        _ => None,
+    }
+}
+
+/// What a client's value of a key says of registers; none if it is of another type.
+pub(super) fn registers(key: &Key, value: &Value) -> Option<Vec<Read>> {
+    let found = |bytes: Option<&Bytes>| Found::new(None, bytes.map(|bytes| bytes[..].into()));
+    let fields = |of: &dyn Fn(&str) -> Found| {
+        FIELDS.iter().map(|name| Read::new(field(key, name.as_bytes()), of(name))).collect()
+    };
+    match (Family::find(key)?, value) {
+        (Family::Register, Value::Absent) => Some(vec![Read::new(key.clone(), found(None))]),
+        (Family::Register, Value::String(written)) => {
+            Some(vec![Read::new(key.clone(), found(Some(&written.bytes)))])
+        }
+        (Family::Hash, Value::Absent) => Some(fields(&|_| found(None))),
+        (Family::Hash, Value::Map(map)) => {
+            Some(fields(&|name| found(map.get(name.as_bytes()).map(|written| &written.bytes))))
+        }
+        _ => None,
     }
 }

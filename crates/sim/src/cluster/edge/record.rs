@@ -9,25 +9,20 @@ mod which;
 use super::super::Cluster;
 use super::client::Client;
 use super::lost::Copy;
-use super::operations::{does, value_of};
+use super::operations::{does, register, registers, value_of};
 use crate::outcome::ProblemKind;
 use crate::trace::Happening as Line;
+use crate::typed;
 use crate::typed::ledger::Told;
-use crate::typed::{self, Family, field};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidemark_core::history::{Action, Event, Fate, Read, ReadKind, SessionId};
 use tidemark_core::{
-    Acceptance, Command, DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Stamp, Update,
-    Verb,
+    Acceptance, Command, DcId, EdgeTransaction, Failure, Hlc, Key, Micros, Op, Outcome, Stamp, Update,
 };
 use tidemark_edge::client::Event as Heard;
 use tidemark_edge::durable::Row;
-use tidemark_edge::frames::Value;
-
-/// The fields of hashes in schedules.
-const FIELDS: [&str; 3] = ["e0", "e1", "e2"];
 
 /// A transaction.
 struct Record {
@@ -41,6 +36,8 @@ struct Record {
     events: Range<usize>,
     /// Of its versions, since a region has taken it.
     stamp: Option<Stamp>,
+    /// Where it was taken, and when, while it was taken once: it may be lost with the power of the node.
+    taken_in: Option<(DcId, Micros)>,
     /// A region has said that it took it. One that says that it knows a transaction of this number may know that of another branch.
     taken: bool,
     /// The same of a region that was lost, or will be: others may have it, or will take it at another time.
@@ -123,35 +120,6 @@ fn written(update: &Update) -> Option<Bytes> {
     }
 }
 
-/// The register that an operation of an edge client assigns, if it does.
-fn register(op: &Op) -> Option<Key> {
-    let Op::Put { key, update: Update { command: Some(command), .. } } = op else { return None };
-    match (Family::find(key)?, command.verb) {
-        (Family::Register, Verb::Set) => Some(key.clone()),
-        (Family::Hash, Verb::HSet) => Some(field(key, &command.args[0])),
-        _ => None,
-    }
-}
-
-/// What a client's value of a key says of registers; none if it is of another type.
-fn registers(key: &Key, value: &Value) -> Option<Vec<Read>> {
-    let found = |bytes: Option<&Bytes>| Found::new(None, bytes.map(|bytes| bytes[..].into()));
-    let fields = |of: &dyn Fn(&str) -> Found| {
-        FIELDS.iter().map(|name| Read::new(field(key, name.as_bytes()), of(name))).collect()
-    };
-    match (Family::find(key)?, value) {
-        (Family::Register, Value::Absent) => Some(vec![Read::new(key.clone(), found(None))]),
-        (Family::Register, Value::String(written)) => {
-            Some(vec![Read::new(key.clone(), found(Some(&written.bytes)))])
-        }
-        (Family::Hash, Value::Absent) => Some(fields(&|_| found(None))),
-        (Family::Hash, Value::Map(map)) => {
-            Some(fields(&|name| found(map.get(name.as_bytes()).map(|written| &written.bytes))))
-        }
-        _ => None,
-    }
-}
-
 impl Client<'_> {
     /// What it shows of a register, or of the fields of a hash; nothing if it does not have the key.
     pub(super) fn shows(&self, key: &Key) -> Option<Option<Vec<Read>>> {
@@ -188,6 +156,7 @@ impl Cluster<'_> {
             ops,
             events: 0..0,
             stamp: None,
+            taken_in: None,
             taken: false,
             lost: None,
             asked_there: None,
@@ -233,7 +202,11 @@ impl Cluster<'_> {
         let read = events.len();
         for op in &record.ops {
             events.extend(typed::event(session, dc, times, op, &written));
-            self.ledger.note(op, &Outcome::Failed(Failure::Unavailable("it is not known yet".into())), Told::EDGE);
+            self.ledger.note(
+                op,
+                &Outcome::Failed(Failure::Unavailable("it is not known yet".into())),
+                Told::EDGE,
+            );
         }
         events.iter_mut().for_each(|event| event.txn = txn);
         record.events = at + read..at + events.len();
@@ -288,7 +261,7 @@ impl Cluster<'_> {
                 all.join(", ")
             ))
         });
-        let is_lost = self.plan.loses() == Some(dc);
+        let (is_lost, now, lost) = (self.plan.loses() == Some(dc), self.now, self.times_lost());
         let Some(record) = self.edge_record_of(transaction) else { return };
         let taken = match what {
             Acceptance::Taken(_) => true,
@@ -307,11 +280,18 @@ impl Cluster<'_> {
             return;
         }
         record.taken |= taken;
+        // What a region took, and lost with its power, it may take at another time.
+        let again = record
+            .taken_in
+            .is_some_and(|(dc, at)| lost.iter().any(|(of, times)| *of == dc && times.contains(&at)));
+        let first = record.stamp.is_none() || again;
+        record.taken_in = Some((dc, now)).filter(|_| taken && first).or(record.taken_in.filter(|_| !taken));
         let before = record.stamp.replace(stamp);
         match before {
             None => self.stats.edge += u64::from(taken),
             Some(before) if before == stamp => self.stats.edge_twice += u64::from(taken),
             // Each copy was given a time of its own, by regions that did not know of each other's.
+            Some(_) if again => {}
             Some(_) if record.copied && record.retimed.len() > 1 => self.stats.edge_copied += 1,
             Some(before) => {
                 let text = format!(
