@@ -3,7 +3,7 @@
 use tidemark_contract::Rule;
 
 tidemark_contract::rules! {
-    from Rule::CARRIERS + 24;
+    from Rule::CARRIERS + 20;
     HEADERS_ARE_CHECKED, // a frame whose length may be damaged ends the link
     PAYLOADS_ARE_CHECKED, // a frame whose values may be damaged ends the link
     HEARSAY_IS_CHECKED, // a leader that says that it leads no more, maybe long ago, is asked
