@@ -11,7 +11,7 @@ use tidemark_core::ServerId;
 
 /// What handles the events that protocol `P` leaves to it.
 pub trait Component<P: Protocol>: 'static {
-    /// See [`Protocol::for_client`].
+    /// See [`Extensions::for_client`](crate::Extensions::for_client).
     fn for_client(_message: &P::Peer) -> bool {
         false
     }

@@ -39,6 +39,9 @@ pub struct Extensions<P: Protocol> {
     /// The number of the last record of a data centre that is taken, if it is excluded, or about to be: nothing else that it says is
     /// taken either, until this changes. Without it, all is taken.
     pub ends: Option<Ends<P>>,
+    /// Whether a message concerns an operation that a client of the region waits for, and tells nothing that a loss of power where it
+    /// was said must not take back, but times. It leaves when it is written; what is said to other regions never does.
+    pub for_client: Option<ForClient<P>>,
 }
 
 /// What a protocol says of versions that have copies, one of each data centre that accepted them.
@@ -98,6 +101,9 @@ pub type Announces<P> = fn(Stamp, &<P as Protocol>::Meta) -> Hlc;
 pub type FollowerRead<P> =
     fn(&<P as Protocol>::Request, &[u64], &Store<<P as Protocol>::Meta>) -> Option<<P as Protocol>::Reply>;
 
+/// See [`Extensions::for_client`].
+pub type ForClient<P> = fn(&<P as Protocol>::Peer) -> bool;
+
 impl<P: Protocol> Extensions<P> {
     /// No optional feature.
     pub const NONE: Self = Self {
@@ -110,7 +116,17 @@ impl<P: Protocol> Extensions<P> {
         announces: None,
         edge: None,
         ends: None,
+        for_client: None,
     };
+
+    /// See [`Self::for_client`]; of the messages of its component, if the protocol says nothing.
+    #[inline]
+    pub fn is_for_client(&self, message: &P::Peer) -> bool {
+        self.for_client.map_or_else(
+            || <P::Component as crate::component::Component<P>>::for_client(message),
+            |is| is(message),
+        )
+    }
 
     /// The stamp of a version in the data centre that has written it.
     pub fn written_at(&self, version: &Version<P::Meta>) -> Stamp {

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
 use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector};
 
+mod itself;
 mod words;
 use words::{Logged, log, shown};
 pub use words::{put, rotx, server, text};
@@ -270,22 +271,6 @@ impl<P: Protocol> Lab<P> {
         Some(self.replies.remove(place).2)
     }
 
-    /// Fires a timer. What the server says to itself then, it hears.
-    pub fn fire(&mut self, at: ServerId, timer: P::Timer) {
-        self.note(format_args!("{at} timer {timer:?}"));
-        self.server(at).timers.remove(&timer);
-        self.and_itself(at, |lab| lab.at(at, |protocol, cx| protocol.on_timer(timer, cx)));
-    }
-
-    /// Does something to a server, which then hears what it says to itself.
-    fn and_itself<T>(&mut self, at: ServerId, what: impl FnOnce(&mut Self) -> T) -> T {
-        let mut earlier = self.messages.remove(&(at, at)).unwrap_or_default();
-        let done = what(self);
-        while self.deliver_message(at, at) {}
-        self.messages.entry((at, at)).or_default().append(&mut earlier);
-        done
-    }
-
     /// Whether there is such a server.
     pub fn exists(&self, at: ServerId) -> bool {
         self.servers.contains_key(&at)
@@ -404,11 +389,6 @@ impl<P: Protocol> Lab<P> {
         self.note(format_args!("{to} <- {from} {message:?}"));
         self.at(to, |protocol, cx| protocol.on_peer(from, message, cx));
         true
-    }
-
-    /// As [`Self::deliver_message`]; then the receiver hears what it says to itself.
-    pub fn report(&mut self, from: ServerId, to: ServerId) -> bool {
-        self.and_itself(to, |lab| lab.deliver_message(from, to))
     }
 
     /// Delivers messages among the servers of `dc`, and answers to sessions, until nothing is left.

@@ -105,7 +105,7 @@ pub struct Received<'a, M> {
 /// 1. One event at a time for each server.
 /// 2. Effects leave the server's process only after every record of this *or an earlier* batch is durable as
 ///    the policy says, the versions that were merely read included. Versions and persisted state of one batch
-///    are durable together or not at all. Answers to sessions of the region, and [what is said for them](Protocol::for_client),
+///    are durable together or not at all. Answers to sessions of the region, and [what is said for them](Extensions::for_client),
 ///    may leave when they are written; then a loss of power may take both back.
 /// 3. Replicated versions and heartbeats between two peers arrive in the order sent (erratum E-8), from the sender or over
 ///    a third data centre: versions exactly once as the protocol sees it, across crashes of either side; repeats are
@@ -156,12 +156,6 @@ pub trait Protocol: Sized + 'static {
     /// A sibling or peer says something.
     fn on_peer(&mut self, from: ServerId, message: Self::Peer, cx: &mut Cx<'_, Self>) {
         Self::Component::on_peer(self, from, message, cx);
-    }
-
-    /// Whether a message concerns an operation that a client of the region waits for, and tells nothing that a loss of power where it
-    /// was said must not take back, but times. It leaves when it is written; what is said to other regions never does.
-    fn for_client(message: &Self::Peer) -> bool {
-        Self::Component::for_client(message)
     }
 
     /// Something comes of what peer `from` replicates: versions that it wrote, or a heartbeat.

@@ -20,8 +20,8 @@ use crate::session::not_covered;
 use crate::several::Several;
 use crate::slices::{SnapshotRead, unanswered};
 use crate::{
-    Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Tree, Waiters,
+    Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, SliceReply, SliceReq, Slices,
+    Stabilisation, Ticket, Waiters,
 };
 use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
@@ -32,6 +32,7 @@ pub mod leases;
 mod messages;
 mod params;
 mod past;
+mod reports;
 
 pub use at_a_time::{at_a_time, not_stable};
 pub use heartbeats::{delta, is_due};
@@ -39,6 +40,7 @@ use leases::Leases;
 pub use messages::{Messages, Never, Peer, Timer, Timers};
 pub use params::{KeepParams, Params, TRANSACTION_LIMIT_US, TransactionParams};
 pub use past::{Past, cover, turn_away};
+use reports::{report, tree};
 
 crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_SURVIVES, // S1
@@ -388,17 +390,4 @@ pub fn durable<P: StableTime>(server: &mut P) -> Vector {
 fn heard<P: StableTime>(server: &mut P, stable: Option<Vector>, cx: &mut Cx<'_, P>) {
     stable.into_iter().for_each(|stable| server.learn(&stable, cx));
     server.wake(cx);
-}
-
-/// What stabilisation and collection take from this server (S3).
-fn report<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) -> Report {
-    let (share, durable, leased) = (server.share(cx), server.durable(), server.leased().collect::<Vec<_>>());
-    let Stabilised { reads, leases, .. } = server.stabilised();
-    let held = leases.snapshots().filter(|_| HOLDS_SNAPSHOTS.kept());
-    let reads = reads.snapshots().chain(held).cloned().map(Into::into);
-    Report::new(share, &durable, reads.chain(leased))
-}
-
-fn tree<P: StableTime>(message: Tree) -> P::Peer {
-    P::Peer::of(Peer::Tree(message))
 }

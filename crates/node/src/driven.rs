@@ -5,7 +5,8 @@ use crate::job::{Done, Result as JobResult};
 use crate::link::frame::HEADER;
 use crate::link::table::{Role, Stage};
 use crate::node::{
-    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach, Released, SessionId,
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach, Released,
+    SessionId,
 };
 use crate::observe::{Way, What};
 use crate::of::{self, NodeOf};

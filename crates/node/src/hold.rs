@@ -132,11 +132,9 @@ impl<P: Protocol> Hold<P> {
     /// What was done in turns up to here may leave now.
     pub(crate) fn limits(&self, now: Now) -> Limits {
         match self {
-            Self::Alone(host) => Limits {
-                clients: host.for_clients(),
-                siblings: host.for_siblings(),
-                others: host.durable(),
-            },
+            Self::Alone(host) => {
+                Limits { clients: host.for_clients(), siblings: host.for_siblings(), others: host.durable() }
+            }
             Self::Member(member) => Limits::of_all(member.released(now)),
             Self::Founding(_) => Limits::of_all(Position::START),
         }

@@ -150,6 +150,11 @@ pub struct WanLink {
 }
 
 impl ClusterLayout {
+    /// Whether several nodes of a region hold partitions.
+    pub fn is_divided(&self, dc: DcId) -> bool {
+        self.nodes.iter().filter(|node| node.dc == dc && !node.partitions.is_empty()).count() > 1
+    }
+
     /// A cluster of one node: one region that holds everything.
     pub fn single(protocol: &str, partitions: usize) -> Self {
         let node = NodeLayout {

@@ -25,7 +25,7 @@
 //! | the outcome that [`Node::begin`] returns | the batch of the call is written: `released().clients >=` what the next [`Node::commit`] returns. It covers versions that were merely read, also those of earlier batches | driver, with a [`crate::Gate`] |
 //! | [`Output::Done`] | the batch in which the driver hands it on, likewise | driver |
 //! | the text of [`Node::export`]; an outcome for an edge client, which keeps it | likewise, but synced: `released().others` | driver |
-//! | a request, reply or refusal within the region; of messages, those that are [for a client](tidemark_contract::Protocol::for_client) | the batch that caused it is written: a request carries dependencies on what its session has just read | node |
+//! | a request, reply or refusal within the region; of messages, those that are [for a client](tidemark_contract::Extensions::for_client) | the batch that caused it is written: a request carries dependencies on what its session has just read | node |
 //! | the same to another region; any other message | the batch that caused it | node |
 //! | a request that is returned because this node does not lead; Raft append and heartbeat of a leader | nothing | – |
 //! | Raft vote, append response | term, vote and entries are synced | node |

@@ -77,7 +77,7 @@ impl<P: Protocol> NodeOf<P> {
             fsync: config.fsync,
             boot: config.boot.clone(),
             ceiling_us: config.pace.ceiling_us,
-            several: config.cluster.nodes.iter().filter(|node| node.dc == config.dc() && !node.partitions.is_empty()).count() > 1,
+            several: config.cluster.is_divided(config.dc()),
             max_skew_us: config.max_skew_us,
             log_segment_bytes: config.log_segment_bytes,
             log_retain_bytes: config.log_retain_bytes,

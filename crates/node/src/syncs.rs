@@ -4,8 +4,8 @@
 //! to wait, shares the next. So a stream's records wait a little for others; a server's answer to another does not.
 
 use crate::node::Batch;
-use crate::of::NodeOf;
 use crate::node::Output;
+use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
 use tidemark_replica::Waits;

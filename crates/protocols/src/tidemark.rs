@@ -68,7 +68,7 @@ use tidemark_contract::core::Transact;
 use tidemark_contract::prelude::*;
 use tidemark_contract::request;
 pub use tidemark_contract::stabilised::Timer;
-use tidemark_contract::stabilised::{self, FoundSlice, Messages as _, Stabilised, StableTime};
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::two_phase::{Part, Writes};
 use tidemark_contract::watched::Watched;
 use transactions::Transactions;
@@ -141,6 +141,7 @@ impl Protocol for Tidemark {
         edge: Some(edge::COPIES),         // D17
         order: Some(exclusion::obey),     // D21
         ends: Some(exclusion::last),      // D21
+        for_client: Some(transactions::for_client),
         ..Extensions::NONE
     };
     type Meta = Meta;
@@ -209,13 +210,6 @@ impl Protocol for Tidemark {
                 self.put_all(ticket, Part { writes, ..Part::default() }, past, cx)
             }
             Request::Transact(step, past) => self.step(ticket, step, past, cx), // T13
-        }
-    }
-
-    fn for_client(message: &Peer) -> bool {
-        match message {
-            Peer::Own(message) => message.is_for_client(),
-            message => message.is_for_client(),
         }
     }
 

@@ -93,7 +93,7 @@ impl<P: Protocol> Host<P> {
             return;
         }
         for (from, to, message) in self.within.split_off(first) {
-            match P::for_client(&message) {
+            match P::EXTENSIONS.is_for_client(&message) {
                 true => self.within.push_back((from, to, message)),
                 false => {
                     let (to, what) = (to.partition, Arrival::Message(message));

@@ -13,11 +13,12 @@
 //! - I4 A change of members has no records. Those before the record that closes it are of the entry that is closed next: the
 //!   leader wrote them in the turn in which it changed the members.
 
+use crate::applied::apply;
 use crate::entry::{Entry, EntryKind, push_record, records};
 use crate::host::{Fatal, Host};
 use crate::place::Place;
 use crate::record::{self, ENTRY, GROUP, RECEIVED, WRITTEN};
-use crate::recover::{OpenError, apply};
+use crate::recover::OpenError;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

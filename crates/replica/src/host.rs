@@ -8,7 +8,6 @@ use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
-use crate::rule::CONFIRMATIONS_ARE_SYNCED;
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
@@ -18,21 +17,12 @@ use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
 use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
-use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SpareDone, SpareJob, SyncDone, SyncJob};
+use tidemark_store::log::{Cut, Fsync, Log, LogError, Position};
 
 /// The host cannot go on; its process stops and says this.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("this server stops: {0}")]
 pub struct Fatal(#[from] pub LogError);
-
-/// For what a sync of the log is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// Somebody waits for an answer, or for the other side of what was said.
-    ForAnswer,
-    /// Records are to leave, or to be confirmed.
-    ForStream,
-}
 
 /// The partitions of one server thread, and their log.
 pub struct Host<P: Protocol> {
@@ -66,15 +56,15 @@ pub struct Host<P: Protocol> {
     /// Messages of this turn that concern an operation of a client, to nodes of its region.
     near: Vec<Output<P>>,
     /// Committed; each batch may leave once the log is durable up to its position.
-    held: VecDeque<(Position, Vec<Output<P>>)>,
+    pub(crate) held: VecDeque<(Position, Vec<Output<P>>)>,
     /// Committed; each batch may leave once clients may be told of it.
-    held_near: VecDeque<(Position, Vec<Output<P>>)>,
+    pub(crate) held_near: VecDeque<(Position, Vec<Output<P>>)>,
     pub(crate) arrivals: Arrivals<P>,
     pub(crate) lineage: Lineage,
     /// Requests that wait for a ceiling to be synced.
-    delayed: Vec<(PartitionId, Ticket, P::Request, usize)>,
+    pub(crate) delayed: Vec<(PartitionId, Ticket, P::Request, usize)>,
     /// Up to where the partitions know the log to be durable.
-    settled: Position,
+    pub(crate) settled: Position,
     highest_wall: Micros,
     /// See [`Host::on_behalf_of`].
     pub(crate) cause: u64,
@@ -234,7 +224,6 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-
     /// Physical time as the protocol bears it.
     pub(crate) fn wall(&mut self, now: Now) -> Micros {
         let wall = self.lineage.clock(now.wall);
@@ -270,7 +259,7 @@ impl<P: Protocol> Host<P> {
                 self.within.push_back((me, to, message));
             }
             Effect::Send(to, message) => {
-                let near = to.dc == self.config.dc && P::for_client(&message);
+                let near = to.dc == self.config.dc && P::EXTENSIONS.is_for_client(&message);
                 let sends = if near { &mut self.near } else { &mut self.sends };
                 sends.push(Output::Send { from, to, message, cause });
             }
@@ -288,7 +277,8 @@ impl<P: Protocol> Host<P> {
             }
             Effect::Revise { key, stamp, meta } => {
                 let payload = (key, stamp, meta);
-                let revised = self.append(REVISED, me.partition, 0, |buffer| record::encode(&payload, buffer));
+                let revised =
+                    self.append(REVISED, me.partition, 0, |buffer| record::encode(&payload, buffer));
                 revised.into_iter().for_each(|position| self.lineage.show(position));
             }
             Effect::Heartbeat(ts) => {
@@ -367,106 +357,5 @@ impl<P: Protocol> Host<P> {
         }
         self.settle();
         Ok(position)
-    }
-
-    /// Everything at or below may leave for other nodes. What concerns a client of this region may leave earlier:
-    /// [`Self::for_clients`].
-    #[inline]
-    pub fn durable(&self) -> Position {
-        self.group.as_ref().map_or_else(|| self.saved(), Membership::committed)
-    }
-
-    pub(crate) fn settle(&mut self) {
-        let durable = self.durable();
-        if std::mem::replace(&mut self.settled, durable) != durable {
-            self.lineage.settle(durable);
-            let confirmed = if CONFIRMATIONS_ARE_SYNCED.kept() { durable } else { self.log.flushed() };
-            self.places.iter_mut().for_each(|place| place.durable(durable, confirmed));
-        }
-    }
-
-    /// What may leave now: what concerns clients, and the rest, each in the order in which it was caused.
-    pub fn take_outputs(&mut self) -> Vec<Output<P>> {
-        let near = self.for_siblings();
-        let durable = self.durable();
-        let mut outputs = Vec::new();
-        for (held, upto) in [(&mut self.held_near, near), (&mut self.held, durable)] {
-            while held.front().is_some_and(|(position, _)| *position <= upto) {
-                let (_, mut batch) = held.pop_front().expect("just seen");
-                if outputs.is_empty() {
-                    outputs = batch;
-                } else {
-                    outputs.append(&mut batch);
-                }
-            }
-        }
-        outputs
-    }
-
-    /// Everything at or below is in this log as the policy says, whoever else has it.
-    pub fn saved(&self) -> Position {
-        match self.config.fsync {
-            Fsync::Always | Fsync::EverySec => self.log.durable(),
-            Fsync::No => self.log.flushed(),
-        }
-    }
-
-    /// Whether something waits for a sync that may run now: with `linked`, records may be waiting, too, and with `wanted` what the
-    /// caller holds back.
-    pub fn waits_for_sync(&self, linked: bool, wanted: bool) -> Option<Waits> {
-        if self.config.fsync == Fsync::No || !self.log.can_sync() {
-            return None;
-        }
-        let over = self.config.fsync == Fsync::EverySec && self.is_over_ceiling();
-        let said = !(self.held.is_empty() && self.arrivals.is_empty() && self.held_near.is_empty());
-        if wanted || over || said || self.group.is_some() || self.config.fsync == Fsync::Always {
-            return Some(Waits::ForAnswer);
-        }
-        linked.then_some(Waits::ForStream)
-    }
-
-    /// The making of the log's next segment, when it will soon need it: to be run anywhere, its result to be given to
-    /// [`Self::spared`].
-    pub fn spare_job(&mut self) -> Option<SpareJob> {
-        self.log.spare_job()
-    }
-
-    /// A segment was made.
-    pub fn spared(&mut self, done: SpareDone) {
-        self.log.spared(done);
-    }
-
-    /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its
-    /// result to be given to [`Self::synced`].
-    pub fn sync_job(&mut self) -> Option<SyncJob> {
-        self.log.sync_job()
-    }
-
-    /// A sync has ended.
-    ///
-    /// # Errors
-    /// It failed: what is on disk is unknown, and the process must stop.
-    pub fn synced(&mut self, now: Now, done: SyncDone) -> Result<(), Fatal> {
-        if let Err(error) = self.log.synced(done) {
-            return Err(self.fatal.insert(Fatal(error)).clone());
-        }
-        self.settle();
-        self.give_synced(now);
-        self.wall(now);
-        if !self.is_over_ceiling() {
-            for (to, ticket, request, bytes) in std::mem::take(&mut self.delayed) {
-                self.request(now, to, ticket, request, Some(bytes));
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends well: everything is written, synced, and marked as such.
-    ///
-    /// # Errors
-    /// The log failed.
-    pub fn close(mut self) -> Result<(), Fatal> {
-        self.commit()?;
-        self.log.close().map(drop).map_err(Fatal)
     }
 }

@@ -17,6 +17,7 @@
 //! its entries. Who leads is not decided here.
 
 mod ahead;
+mod applied;
 mod arrivals;
 mod changes;
 mod config;
@@ -24,6 +25,7 @@ mod copy;
 mod entry;
 mod group;
 mod host;
+mod leaving;
 mod lineage;
 mod order;
 mod output;
@@ -45,7 +47,8 @@ pub use config::{HostConfig, Now};
 pub use copy::{CopyReader, CopySource};
 pub use entry::{Entries, Entry, EntryKind};
 pub use group::GroupState;
-pub use host::{Fatal, Host, Waits};
+pub use host::{Fatal, Host};
+pub use leaving::Waits;
 pub use output::Output;
 pub use recover::OpenError;
 pub use refusal::{StreamRefusal, WriteRefusal};

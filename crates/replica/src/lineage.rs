@@ -70,7 +70,17 @@ pub(crate) struct Lineage {
 impl Lineage {
     pub(crate) fn new(past: Past, fsync: Fsync, grouped: bool) -> Self {
         let (needed, synced) = (fsync == Fsync::EverySec && !grouped, past.ceiling);
-        Self { past, needed, from: 0, wall: 0, reached: 0, synced, written: None, stamped: 0, shown: Position::START }
+        Self {
+            past,
+            needed,
+            from: 0,
+            wall: 0,
+            reached: 0,
+            synced,
+            written: None,
+            stamped: 0,
+            shown: Position::START,
+        }
     }
 
     /// The time when the machine's clock shows `wall`.

@@ -1,29 +1,25 @@
 //! Opening a host: the directory, the newest snapshot, the log after it; then each protocol starts, unless the host is
 //! one of a group.
 
+use crate::applied::{apply, raise};
 use crate::config::{HostConfig, Now};
 use crate::entry::Entries;
 use crate::group::{Membership, note, origin};
 use crate::host::Host;
 use crate::lineage::Past;
 use crate::place::Place;
-use crate::record::{
-    self, CEILING, COLLECTED, CONFIRMED, ENTRY, FOLDED, HARD, LIFE, NAME, OBJECT, PEER, PLACE, PlaceState, RECEIVED,
-    REVISED, SKIPPED, START, VERSION, VersionParts, WRITTEN,
-};
+use crate::record::{self, CEILING, ENTRY, LIFE, NAME, RECEIVED, START, WRITTEN};
 use crate::replay::Replay;
 use crate::rule::OPENING_SYNCS;
 use crate::snapshot::Upkeep;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Params as _, Protocol, Topology};
-use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp, Write};
+use tidemark_core::{DcId, PartitionId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
-use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position, Used};
-use tidemark_store::{Dropped, Folded, Mark, Part};
+use tidemark_store::log::{Cut, Log, LogConfig, LogCursor, LogError, Position, Used};
 
 /// Why a host does not open. Every message says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -265,31 +261,50 @@ impl<P: Protocol> Recovery<P> {
         let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;
         let mut cursor = log.cursor(replay_from)?;
-        let mut noted = Noted::default();
-        while let Some(frame) = log.read(&mut cursor)? {
-            let item = Item {
-                at: frame.position,
-                kind: frame.kind,
-                partition: frame.partition,
-                seq: frame.seq,
-                payload: frame.payload,
-            };
-            noted.take(&item, group.is_some(), &mut places);
-            if known.takes(&item)? {
-                continue;
-            }
-            match &mut group {
-                Some(group) => {
-                    group.take(&item)?;
-                    group.apply(&mut places, &mut known)?;
-                }
-                None => apply(&mut places, &mut known, &item)?,
-            }
-        }
+        replay(&log, &mut cursor, (&mut places, &mut known), &mut group)?;
         let (group, entries) = group.map(|group| group.finish(log.flushed())).transpose()?.unzip();
         let entries = entries.unwrap_or_default();
-        Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut.clone(), closed: report.closed(), entries })
+        Ok(Self {
+            directory,
+            log,
+            known,
+            places,
+            upkeep,
+            group,
+            cut: report.cut.clone(),
+            closed: report.closed(),
+            entries,
+        })
     }
+}
+
+/// Adds what the log says from a cursor on.
+fn replay<P: Protocol>(
+    log: &Log,
+    cursor: &mut LogCursor,
+    (places, known): (&mut [Place<P>], &mut Known),
+    group: &mut Option<Replay>,
+) -> Result<(), OpenError> {
+    let mut noted = Noted::default();
+    while let Some(frame) = log.read(cursor)? {
+        let item = Item {
+            at: frame.position,
+            kind: frame.kind,
+            partition: frame.partition,
+            seq: frame.seq,
+            payload: frame.payload,
+        };
+        noted.take(&item, group.is_some(), places);
+        match group {
+            _ if known.takes(&item)? => {}
+            Some(group) => {
+                group.take(&item)?;
+                group.apply(places, known)?;
+            }
+            None => apply(places, known, &item)?,
+        }
+    }
+    Ok(())
 }
 
 /// Where records for streams stand that were read of the log; in a group, those since the last entry.
@@ -331,105 +346,4 @@ fn fingerprint<P: Protocol>(config: &HostConfig<P>, grouped: bool) -> String {
 
 pub(crate) fn meaning(item: &Item<'_>, detail: impl ToString) -> OpenError {
     OpenError::Meaning { kind: item.kind, seq: item.seq, position: item.at, detail: detail.to_string() }
-}
-
-/// Adds what a record says to the partition that it is of.
-pub(crate) fn apply<P: Protocol>(
-    places: &mut [Place<P>],
-    known: &mut Known,
-    item: &Item<'_>,
-) -> Result<(), OpenError> {
-    match item.kind {
-        LIFE => {
-            raise(&mut known.life, item.seq);
-            return Ok(());
-        }
-        NAME => {
-            known.name = item.seq;
-            return Ok(());
-        }
-        _ => {}
-    }
-    let place = places.iter_mut().find(|place| place.id.0 == item.partition);
-    let place = place.ok_or_else(|| meaning(item, format!("partition {} is not here", item.partition)))?;
-    match item.kind {
-        WRITTEN => return written(place, item),
-        RECEIVED => return received(place, item),
-        REVISED => record::decode::<(Key, Stamp, P::Meta)>(item.payload).map(|(key, stamp, revised)| {
-            place.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = revised.clone());
-        }),
-        SKIPPED => record::decode::<DcId>(item.payload)
-            .map(|dc| raise(&mut place.received[dc.index()].seq, item.seq)),
-        HARD => record::decode(item.payload).map(|hard| place.hard = Some(hard)),
-        COLLECTED => record::decode::<Vec<Dropped>>(item.payload).map(|dropped| place.store.follow(&dropped)),
-        CONFIRMED => record::decode::<DcId>(item.payload).map(|dc| place.confirmed_by(dc, item.seq)),
-        PEER => record::decode::<(DcId, u64)>(item.payload)
-            .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
-        FOLDED => {
-            record::decode::<Vec<Folded>>(item.payload).map(|folded| place.store.follow_folded(&folded))
-        }
-        VERSION => return version(place, item),
-        OBJECT => record::decode::<(Key, Mark, Part<P::Meta>)>(item.payload)
-            .map(|(key, mark, part)| place.store.restore(&key, part, &mark)),
-        PLACE => record::decode::<PlaceState<P::Hard>>(item.payload).map(|state| {
-            raise(&mut known.life, state.life);
-            adopt(place, state);
-        }),
-        _ => return Err(meaning(item, "the kind is unknown")),
-    }
-    .map_err(|error| meaning(item, error))
-}
-
-fn raise(to: &mut u64, seq: u64) {
-    *to = (*to).max(seq);
-}
-
-/// What a record says, if what it writes can be applied.
-fn understood<P: Protocol, T: DeserializeOwned>(
-    place: &Place<P>,
-    item: &Item<'_>,
-    write: impl Fn(&T) -> &Write,
-) -> Result<T, OpenError> {
-    let whole: T = record::decode(item.payload).map_err(|error| meaning(item, error))?;
-    place.store.understands(write(&whole)).map_err(|error| meaning(item, error))?;
-    Ok(whole)
-}
-
-fn version<P: Protocol>(place: &mut Place<P>, item: &Item<'_>) -> Result<(), OpenError> {
-    let parts = understood(place, item, |(_, _, _, write): &VersionParts<P::Meta>| write)?;
-    let (key, version) = record::whole(parts);
-    place.insert(&key, version);
-    Ok(())
-}
-
-fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), OpenError> {
-    let (_, parts) =
-        understood(place, frame, |(_, (_, _, _, write)): &(Regions, VersionParts<P::Meta>)| write)?;
-    let (key, version) = record::whole(parts);
-    raise(&mut place.written, frame.seq);
-    place.last.include(P::EXTENSIONS.written_at(&version));
-    place.replay(&key, version, None, frame.seq);
-    Ok(())
-}
-
-fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), OpenError> {
-    let (dc, parts) =
-        understood(place, frame, |(_, (_, _, _, write)): &(DcId, VersionParts<P::Meta>)| write)?;
-    let (key, version) = record::whole(parts);
-    raise(&mut place.received[dc.index()].seq, frame.seq);
-    place.last.raise(dc, P::EXTENSIONS.announced(version.stamp, &version.meta));
-    place.replay(&key, version, Some(dc), frame.seq);
-    Ok(())
-}
-
-/// A snapshot is written while the log goes on, so replay may know more than it says.
-fn adopt<P: Protocol>(place: &mut Place<P>, state: PlaceState<P::Hard>) {
-    place.hard = state.hard.or(place.hard.take());
-    raise(&mut place.written, state.written);
-    place.last.merge(&state.last);
-    place.store.goes_on(state.expiring);
-    for (received, (incarnation, seq)) in place.received.iter_mut().zip(state.received) {
-        received.incarnation = incarnation;
-        raise(&mut received.seq, seq);
-    }
 }

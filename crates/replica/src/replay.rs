@@ -1,10 +1,11 @@
 //! What the log of one of a group says when it is opened: entries, of which some are known to be agreed on.
 
+use crate::applied::apply;
 use crate::entry::{Entries, Entry, EntryKind, push_record, records};
 use crate::group::{GroupState, Membership, Open, malformed};
 use crate::place::Place;
 use crate::record::{self, ENTRY, GROUP};
-use crate::recover::{Item, Known, OpenError, apply, meaning};
+use crate::recover::{Item, Known, OpenError, meaning};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use tidemark_contract::Protocol;

@@ -4,9 +4,9 @@
 //! and reads records from its log as the link takes them. Between records it puts the latest heartbeat, if no
 //! record was written after it: a record's own time says more.
 
+use crate::arrivals::Arrival;
 use crate::config::Now;
 use crate::host::Host;
-use crate::arrivals::Arrival;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
 use crate::rule::{BEATS_ARE_SYNCED, RECORDS_ARE_SYNCED, REPEATS_ARE_DROPPED};

@@ -47,11 +47,11 @@ pub use plan::{
 pub use report::Counterexample;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
+pub use tidemark_contract::synced::RULES as SAID_RULES;
 /// Rules of edge clients, for [`Options::without`].
 pub use tidemark_edge::rule::RULES as EDGE_RULES;
 /// Rules of groups, for [`Options::without`].
 pub use tidemark_group::rule::RULES as GROUP_RULES;
 pub use tidemark_node::rule::RULES as NODE_RULES;
-pub use tidemark_contract::synced::RULES as SAID_RULES;
 pub use tidemark_replica::rule::RULES as HOST_RULES;
 pub use tidemark_store::log::Fsync;

@@ -6,7 +6,7 @@ use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
     Bound, Bounded, Campaign, Crowd, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured,
-    Measurement, NODE_RULES, Options, SAID_RULES, Progress, RunOutcome, Simulation, Summary, Watched,
+    Measurement, NODE_RULES, Options, Progress, RunOutcome, SAID_RULES, Simulation, Summary, Watched,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.

@@ -51,7 +51,7 @@ pub trait Messages: Wire {
     type Own: Wire;
     /// Makes a message of the protocol.
     fn of(message: Peer<Self::At, Self::Slice>) -> Self;
-    /// Whether it asks for a slice of a snapshot, or is one: see [`Protocol::for_client`](crate::Protocol::for_client).
+    /// Whether it asks for a slice of a snapshot, or is one: see [`Extensions::for_client`](crate::Extensions::for_client).
     fn is_for_client(&self) -> bool;
     /// The component's message, or the protocol's own.
     ///

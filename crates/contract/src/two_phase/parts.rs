@@ -84,7 +84,7 @@ pub enum Commit<S, D = ()> {
 }
 
 impl<S, D> Commit<S, D> {
-    /// See [`Protocol::for_client`](crate::Protocol::for_client).
+    /// See [`Extensions::for_client`](crate::Extensions::for_client).
     pub fn is_for_client(&self) -> bool {
         match self {
             Self::Prepare(..) => true,

@@ -29,6 +29,7 @@ use tidemark_contract::core::{Acceptance, Write};
 use tidemark_contract::cx::apart::{Ground, Looked};
 use tidemark_contract::cx::edge::WithoutEffect;
 use tidemark_contract::gather::GatherId;
+use tidemark_contract::stabilised::Messages as _;
 use tidemark_contract::synced::REPORTS_ARE_SYNCED;
 use tidemark_contract::two_phase::{self, Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx};
 
@@ -59,15 +60,14 @@ pub enum Message {
     Told(Vector),
 }
 
-impl Message {
-    /// See [`Protocol::for_client`].
-    pub(super) fn is_for_client(&self) -> bool {
-        match self {
-            Self::Fetch(..) | Self::Fetched(..) | Self::Read(..) | Self::Found(..) => true,
-            Self::Commit(message) => message.is_for_client(),
-            Self::Announced(_) | Self::Stable(_) => !REPORTS_ARE_SYNCED.kept(),
-            Self::Lift(_) | Self::WhichChanged(..) | Self::HaveChanged(..) | Self::Told(_) => false,
-        }
+/// See [`Extensions::for_client`](tidemark_contract::Extensions::for_client).
+pub(super) fn for_client(message: &Peer) -> bool {
+    let Peer::Own(message) = message else { return message.is_for_client() };
+    match message {
+        Message::Fetch(..) | Message::Fetched(..) | Message::Read(..) | Message::Found(..) => true,
+        Message::Commit(message) => message.is_for_client(),
+        Message::Announced(_) | Message::Stable(_) => !REPORTS_ARE_SYNCED.kept(),
+        Message::Lift(_) | Message::WhichChanged(..) | Message::HaveChanged(..) | Message::Told(_) => false,
     }
 }
 

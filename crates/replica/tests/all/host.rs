@@ -198,28 +198,6 @@ fn a_feed_takes_repeats_and_refuses_gaps_and_the_far_future() {
     assert_eq!(numbers(&to), [1, 2, 3]);
 }
 
-/// Records are numbered the same at either end of a stream, and each is told at its start how far they go.
-#[test]
-fn a_protocol_starts_from_the_numbers_of_the_last_records() {
-    let (here, there) = (SimDisk::new(), SimDisk::new());
-    let mut from = open(&here, config(0, 2, Fsync::EverySec)).unwrap();
-    let mut to = open(&there, config(1, 2, Fsync::EverySec)).unwrap();
-    assert_eq!(from.partition(P0).records, [0, 0]);
-    (1..=4).for_each(|number| put(&mut from, number));
-    put(&mut to, 1);
-    from.commit().unwrap();
-    pump(&mut from, &mut to, (0, 1), 3);
-    to.commit().unwrap();
-    here.kill();
-    there.kill();
-    let (from, to) =
-        (open(&here, config(0, 2, Fsync::EverySec)), open(&there, config(1, 2, Fsync::EverySec)));
-    assert_eq!(
-        (&from.unwrap().partition(P0).records[..], &to.unwrap().partition(P0).records[..]),
-        (&[4, 0][..], &[3, 1][..])
-    );
-}
-
 #[test]
 fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
     let disk = SimDisk::new();

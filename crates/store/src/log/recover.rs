@@ -69,14 +69,6 @@ pub struct RecoveryReport {
     pub orphans: usize,
 }
 
-impl RecoveryReport {
-    /// Whether the log was closed: all of it is there.
-    #[must_use]
-    pub fn closed(&self) -> bool {
-        self.end.0 == self.marked.0 + frame::HEADER as u64
-    }
-}
-
 /// How far the frames go.
 struct Scan {
     /// Indices of the segments read, in order.

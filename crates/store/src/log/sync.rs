@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::segment::{self, Segment, SegmentHeader};
-use super::{Log, LogResult, Position};
+use super::{Log, LogResult, Position, RecoveryReport, frame};
 use crate::disk::{Disk, DiskFile, DiskResult};
 
 /// A sync to be run, once, on any thread. One is in flight at a time. REQUIRES: what [`SyncJob::run`] returns is given
@@ -53,6 +53,14 @@ impl SyncJob {
     pub fn run(self) -> SyncDone {
         let result = self.files.iter().try_for_each(|file| file.sync());
         SyncDone { position: self.position, result }
+    }
+}
+
+impl RecoveryReport {
+    /// Whether the log was closed: all of it is there.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.end.0 == self.marked.0 + frame::HEADER as u64
     }
 }
 

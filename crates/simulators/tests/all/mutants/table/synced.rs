@@ -43,7 +43,10 @@ pub(crate) fn synced() -> Vec<Synced> {
         Synced { protocol: "cops", ..of("CHECKS_ARE_SYNCED", &three) },
         Synced { protocol: "cops", ..of("MARKS_ARE_SYNCED", &three) },
         of("FORGETS_WHEN_SYNCED", &three),
-        Synced { protocol: "gentlerain", ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() }) },
+        Synced {
+            protocol: "gentlerain",
+            ..of("ENTRIES_ARE_SYNCED", &Options { replicas: 3, ..two.clone() })
+        },
         of("VOTES_ARE_SYNCED", &two),
         of("DECISIONS_ARE_SYNCED", &two),
         of("DOUBT_IS_SYNCED", &two),
