@@ -4,7 +4,7 @@ use crate::applied::apply;
 use crate::entry::{Entries, Entry, EntryKind, push_record, records};
 use crate::group::{GroupState, Membership, Open, malformed};
 use crate::place::Place;
-use crate::record::{self, ENTRY, GROUP};
+use crate::record::{self, CEILING, ENTRY, GROUP, START};
 use crate::recover::{Item, Known, OpenError, meaning};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -41,6 +41,7 @@ impl Replay {
     /// Takes a record of the log.
     pub(crate) fn take(&mut self, item: &Item<'_>) -> Result<(), OpenError> {
         match item.kind {
+            START | CEILING => {} // of the host alone, and of no entry
             ENTRY => self.close(item)?,
             GROUP => {
                 let state: GroupState = record::decode(item.payload).map_err(|error| meaning(item, error))?;
