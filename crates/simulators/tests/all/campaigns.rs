@@ -190,7 +190,7 @@ fn nukv_keeps_its_promise_without_a_hybrid_clock() {
 /// answered is below that of the write.
 #[test]
 fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
-    published("nukv-published", NuKv::INFO.name, "read-your-writes", 4);
+    published("nukv-published", NuKv::INFO.name, "read-your-writes", 5);
 }
 
 /// Reference: erratum E-6b. Two regions give two versions one time, and each keeps its own.
