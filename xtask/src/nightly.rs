@@ -53,6 +53,7 @@ const PARTS: &[Part] = &[
         run: Schedules(&["nodes"]),
     },
     Part { name: "groups", about: "all seeds of campaigns over Raft groups", run: Schedules(&["groups"]) },
+    Part { name: "power", about: "all seeds of campaigns over losses of power", run: Schedules(&["power"]) },
     Part {
         name: "typed",
         about: "all seeds of campaigns over data types, and over conflicts that are resolved",

@@ -332,7 +332,7 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// The log failed: nothing of this turn may leave, and the process must stop.
     pub fn commit(&mut self) -> Result<Position, Fatal> {
-        self.raise_ceiling();
+        self.raise_ceiling(self.config.ceiling_us / 3);
         if let Some(fatal) = &self.fatal {
             return Err(fatal.clone());
         }

@@ -88,6 +88,12 @@ impl<P: Protocol> Host<P> {
     /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its
     /// result to be given to [`Self::synced`].
     pub fn sync_job(&mut self) -> Option<SyncJob> {
+        // With each sync, so that nothing has to be synced for it alone. A turn that is open is not divided.
+        if self.log.batch_bytes() == 0 && self.log.can_sync() {
+            self.raise_ceiling(self.config.ceiling_us / 6 * 5);
+            // A failure is kept by the log, and comes back from the next commit.
+            let _ = self.log.flush();
+        }
         self.log.sync_job()
     }
 

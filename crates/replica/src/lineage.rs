@@ -159,14 +159,14 @@ impl<P: Protocol> Host<P> {
         lost || last.old
     }
 
-    /// Keeps the ceiling ahead. Without room for it, nothing is written that needs it.
-    pub(crate) fn raise_ceiling(&mut self) {
+    /// Sees to it that the ceiling lies so far ahead of the machine's clock at least. Without room for it, nothing is written that
+    /// needs it.
+    pub(crate) fn raise_ceiling(&mut self, least_us: Micros) {
         let Lineage { written, synced, wall, needed, .. } = self.lineage;
         let written = written.map_or(synced, |(_, ceiling)| ceiling);
         let highest = self.lineage.highest();
         let ahead_us = self.config.ceiling_us;
-        // A third of it is left for a sync that takes long: else one comes by itself meanwhile.
-        let is_far = written >= highest && written >= wall + ahead_us / 3 * 2;
+        let is_far = written >= highest && written >= wall + least_us;
         if !needed || is_far || !CEILING_IS_SYNCED.kept() || self.log.reserve(1, 16).is_err() {
             return;
         }

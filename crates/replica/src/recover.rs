@@ -105,7 +105,7 @@ impl<P: Protocol> Host<P> {
         let mut host = Self::assemble(config, disk, recovery);
         host.log_start(closed);
         host.wall(now);
-        host.raise_ceiling();
+        host.raise_ceiling(host.config.ceiling_us);
         host.lead(now);
         host.flush_and_sync()?;
         Ok(host)
