@@ -335,21 +335,8 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.core.wants_commit || !self.core.outputs.is_empty()
     }
 
-    fn shut_down(mut self: Box<Self>, now: Now) -> Result<(), Fatal> {
-        self.core.now = now;
-        self.end_batch()?;
-        // The driver takes no outputs any more: a sync that the batch has begun runs here.
-        while let Some(output) = self.core.outputs.pop_front() {
-            if let Output::Job(job) = output
-                && job.is_sync()
-            {
-                self.hold.synced(now, job.run())?;
-            }
-        }
-        if let Some(job) = self.hold.sync_job() {
-            self.hold.synced(now, job.run())?;
-        }
-        self.hold.close()
+    fn shut_down(self: Box<Self>, now: Now) -> Result<(), Fatal> {
+        self.end_well(now)
     }
 }
 

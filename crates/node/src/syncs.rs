@@ -3,12 +3,11 @@
 //! A sync costs a tenth of a millisecond of processor time or more, and all that is written while one runs, or while the next has
 //! to wait, shares the next. So a stream's records wait a little for others; a server's answer to another does not.
 
-use crate::node::Batch;
-use crate::node::Output;
+use crate::node::{Batch, Fatal, Output};
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
-use tidemark_replica::Waits;
+use tidemark_replica::{Now, Waits};
 use tidemark_store::log::Fsync;
 
 /// Between two syncs of policy `everysec` that nobody waits for, in microseconds.
@@ -67,5 +66,23 @@ impl<P: Protocol> NodeOf<P> {
             (core.syncs.due, core.syncs.wanted, core.syncs.covers) = (Micros::MAX, false, core.batch);
             core.outputs.push_back(Output::Job(job));
         }
+    }
+
+    /// Ends the node with all that it has done synced.
+    pub(crate) fn end_well(mut self, now: Now) -> Result<(), Fatal> {
+        self.core.now = now;
+        self.end_batch()?;
+        // The driver takes no outputs any more: a sync that the batch has begun runs here.
+        while let Some(output) = self.core.outputs.pop_front() {
+            if let Output::Job(job) = output
+                && job.is_sync()
+            {
+                self.hold.synced(now, job.run())?;
+            }
+        }
+        if let Some(job) = self.hold.sync_job() {
+            self.hold.synced(now, job.run())?;
+        }
+        self.hold.close()
     }
 }
