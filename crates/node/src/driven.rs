@@ -256,8 +256,11 @@ impl<P: Protocol> Node for NodeOf<P> {
             }
             sync => {
                 self.core.findings.syncs.ended(now.mono);
-                let covered = self.core.syncs.covered();
-                self.core.released.others = self.core.released.others.max(covered);
+                // In a group, nothing is released before the others agree, synced or not.
+                if matches!(sync, JobResult::Sync(_)) {
+                    let covered = self.core.syncs.covered();
+                    self.core.released.others = self.core.released.others.max(covered);
+                }
                 self.hold.synced(now, Done(sync))
             }
         };

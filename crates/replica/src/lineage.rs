@@ -14,8 +14,8 @@ use tidemark_contract::Protocol;
 use tidemark_core::{Hlc, Micros};
 use tidemark_store::log::{Fsync, Position};
 
-/// A new ceiling lies so far above the highest time that may have been given out: not much, for a machine that loses power again and again begins there
-/// each time.
+/// A new ceiling lies so far above the highest time that may have been given out: not much, for a machine that loses power again
+/// and again begins there each time.
 const ABOVE_US: Micros = 50_000;
 
 /// What a node says that lost power and had synced nothing.
