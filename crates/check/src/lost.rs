@@ -1,4 +1,4 @@
-//! What a loss of power may have taken, before any property is looked at.
+//! Writes that a loss of power may have taken, before any property is looked at.
 //!
 //! A node that loses its power keeps a prefix of its log. What clients of its region were told since its last sync may be gone, and
 //! what those had built on it stays without it. A [`Lost`] mark says of which node and which time. A write that
@@ -61,7 +61,7 @@ fn forget(event: &mut Event, is_it: impl Fn(&Key, &Found) -> bool) {
     }
 }
 
-/// What losses have taken.
+/// The writes that losses have taken.
 #[derive(Default)]
 struct Taken {
     /// Writes of which nobody knows any more whether they happened, by event.
@@ -154,7 +154,7 @@ impl<'h> Writes<'h> {
         event.txn.map(|number| (event.session, number))
     }
 
-    /// What one loss may have taken.
+    /// The writes that one loss may have taken.
     fn judge(&self, lost: &Lost, taken: &mut Taken) {
         let keys: Map<&Key, ()> = lost.keys.iter().map(|key| (key, ())).collect();
         let is_there = |at: &usize| keys.is_empty() || keys.contains_key(self.all[*at].key);

@@ -127,12 +127,8 @@ impl<P: Protocol> Member<P> {
         self.host.as_ref().expect("it is not beginning anew")
     }
 
-    /// Whose log it is, whether it leads or not.
-    pub fn kept_mut(&mut self) -> &mut Host<P> {
-        self.held_mut()
-    }
-
-    pub(crate) fn held_mut(&mut self) -> &mut Host<P> {
+    /// The same, for jobs on its log.
+    pub fn held_mut(&mut self) -> &mut Host<P> {
         self.host.as_mut().expect("it is not beginning anew")
     }
 

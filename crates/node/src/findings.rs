@@ -1,4 +1,4 @@
-//! What an operator should know: each finding is one condition that holds, with its cause and its end.
+//! Findings, for operators: each is one condition that holds, with its cause and its end.
 //!
 //! Once a second ([`look_us`](crate::Pace::look_us)) a node looks at itself and lists the conditions that hold. A condition becomes a
 //! finding once it has held for five ([`hold_us`](crate::Pace::hold_us)), and the finding goes at the first look at which the condition

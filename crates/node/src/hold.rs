@@ -167,7 +167,7 @@ impl<P: Protocol> Hold<P> {
     fn kept_mut(&mut self) -> Option<&mut Host<P>> {
         match self {
             Self::Alone(host) => Some(host),
-            Self::Member(member) => Some(member.kept_mut()),
+            Self::Member(member) => Some(member.held_mut()),
             Self::Founding(_) => None,
         }
     }

@@ -83,12 +83,12 @@ pub struct LinkId(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Batch(pub u64);
 
-/// What may leave a node.
+/// The last batches that may leave a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Released {
-    /// What batches up to this one did may be told to clients.
+    /// Clients may be told of all that was done up to this batch.
     pub clients: Batch,
-    /// What batches up to this one did may be told to whomever, and kept there: the death of this machine takes nothing of it back.
+    /// Anybody may be told of it, and keep it: a loss of power takes nothing of it back.
     pub others: Batch,
 }
 
@@ -336,7 +336,7 @@ pub trait Node: Inspect + NodeGroups {
     /// The log failed: nothing of this batch may leave, and the process must stop. Every later call returns the same.
     fn commit(&mut self, now: Now, synced: bool) -> Result<Batch, Fatal>;
 
-    /// What may leave. It is looked at by each commit, and never falls. REQUIRES: [`Self::poll`] was drained since the last commit.
+    /// Returns what may leave. Each commit looks at it, and it never falls. REQUIRES: [`Self::poll`] was drained since the last commit.
     fn released(&self) -> Released;
 
     /// The next output.

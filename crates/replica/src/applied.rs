@@ -1,4 +1,4 @@
-//! What a record says, added to the partition that it is of.
+//! Records of a log or a snapshot, added to the partitions that they are of.
 
 use crate::place::Place;
 use crate::record::{
@@ -62,7 +62,7 @@ pub(crate) fn raise(to: &mut u64, seq: u64) {
     *to = (*to).max(seq);
 }
 
-/// What a record says, if what it writes can be applied.
+/// Returns the content of a record, if the write in it can be applied.
 fn understood<P: Protocol, T: DeserializeOwned>(
     place: &Place<P>,
     item: &Item<'_>,

@@ -1,5 +1,5 @@
-//! What has come to a server and is not given to it before the log has been synced: so that nothing of it is seen, and built on
-//! at another node of the region, that a loss of power could take back here.
+//! Records and messages that have come for a server, and that it is given once the log is synced: so that nobody sees, and builds on
+//! at another node of the region, anything that a loss of power could take back here.
 //!
 //! That is so in a region of several nodes that tell clients what is merely written. Elsewhere everything is given at once: in a
 //! region of one node what rests on it stands behind it in the same log, and under the other policies whoever is told anything
@@ -29,7 +29,7 @@ pub(crate) enum Arrival<P: Protocol> {
     Message(P::Peer),
 }
 
-/// What waits, in the order in which it came.
+/// Everything that waits, in the order in which it came.
 pub(crate) struct Arrivals<P: Protocol> {
     /// Whether anything ever waits.
     pub(crate) defer: bool,

@@ -30,7 +30,7 @@ pub struct HostConfig<P: Protocol> {
     pub fsync: Fsync,
     /// Names the start of the machine; empty if that is not known.
     pub boot: String,
-    /// How far ahead of the machine's clock the ceiling of times is kept: more than there is between two syncs.
+    /// The distance of the ceiling of times from the machine's clock, in microseconds: more than there is between two syncs.
     pub ceiling_us: Micros,
     /// Whether other nodes of this region hold other partitions.
     pub several: bool,

@@ -65,7 +65,6 @@ pub struct Host<P: Protocol> {
     pub(crate) delayed: Vec<(PartitionId, Ticket, P::Request, usize)>,
     /// Up to where the partitions know the log to be durable.
     pub(crate) settled: Position,
-    highest_wall: Micros,
     /// See [`Host::on_behalf_of`].
     pub(crate) cause: u64,
 }
@@ -103,7 +102,6 @@ impl<P: Protocol> Host<P> {
             lineage,
             delayed: Vec::new(),
             settled: Position::START,
-            highest_wall: 0,
             cause: 0,
         }
     }
@@ -227,10 +225,9 @@ impl<P: Protocol> Host<P> {
     /// Physical time as the protocol bears it.
     pub(crate) fn wall(&mut self, now: Now) -> Micros {
         let wall = self.lineage.clock(now.wall);
-        self.highest_wall = self.highest_wall.max(wall);
         match P::INFO.clock {
             Clock::Any => wall,
-            Clock::Monotone => self.highest_wall,
+            Clock::Monotone => self.lineage.highest_clock(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What may leave a host, and the syncs that it waits for.
+//! The gates of a host, and the syncs that they wait for.
 
 use crate::config::Now;
 use crate::group::Membership;
@@ -34,7 +34,7 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// What may leave now: what concerns clients, and the rest, each in the order in which it was caused.
+    /// Returns all that may leave now: first on behalf of clients, then the rest, each in the order in which it was caused.
     pub fn take_outputs(&mut self) -> Vec<Output<P>> {
         let near = self.for_siblings();
         let durable = self.durable();

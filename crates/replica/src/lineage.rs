@@ -1,5 +1,4 @@
-//! What a loss of power may take: which start of the machine and which policy this is, and times above which nothing was given
-//! out that was not synced.
+//! Starts of the machine, and the ceiling of times: the two things that a log has to know about losses of power.
 //!
 //! The death of a process leaves its log as it was written. A loss of power leaves what was synced, so times may have been given
 //! to clients, and to nodes of the region on their behalf, of which the log knows nothing any more; and the clock of the machine may have
@@ -18,7 +17,7 @@ use tidemark_store::log::{Fsync, Position};
 /// and again begins there each time.
 const ABOVE_US: Micros = 50_000;
 
-/// What a node says that lost power and had synced nothing.
+/// The refusal of a node that lost power and had synced nothing.
 const UNSYNCED: &str = "this node takes no writes: its machine lost power while fsync was 'no', and its log may lack what other nodes \
                         hold of it; reads go on";
 
@@ -35,10 +34,10 @@ pub(crate) struct Start {
     pub(crate) old: bool,
 }
 
-/// What a log says of the starts before.
+/// The starts before this one, as the log tells them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Past {
-    /// How many there were.
+    /// Their number.
     pub(crate) starts: u64,
     /// The last one.
     pub(crate) last: Start,
@@ -51,7 +50,7 @@ pub(crate) struct Lineage {
     past: Past,
     /// Whether times need a ceiling: clients are told what is merely written.
     needed: bool,
-    /// What the clock shows at least.
+    /// The least that the clock shows.
     from: Micros,
     /// The highest that the machine's clock has shown.
     wall: Micros,
@@ -103,9 +102,14 @@ impl Lineage {
         self.reached = self.reached.max(ts.micros());
     }
 
+    /// The highest time that [`Self::clock`] has returned.
+    pub(crate) fn highest_clock(&self) -> Micros {
+        self.wall.max(self.from)
+    }
+
     /// No time that was given out, or may be now, lies above this.
     fn highest(&self) -> Micros {
-        self.reached.max(self.wall).max(self.from)
+        self.reached.max(self.highest_clock())
     }
 
     /// Notes that the record at `position` may show a version which was hidden.
@@ -147,7 +151,7 @@ impl<P: Protocol> Host<P> {
         let start = Start { boot, unsynced, since: if powered { past.last.since } else { number }, old };
         past.last = start.clone();
         self.disowned = old.then(|| UNSYNCED.to_string());
-        self.log_alone(START, number, |buffer| record::encode(&start, buffer));
+        self.append_as_it_is(START, 0, number, |buffer| record::encode(&start, buffer));
     }
 
     /// Whether the log may lack what others hold: nothing was synced, and the machine has started anew. Whoever is alone has lost what it
@@ -171,7 +175,7 @@ impl<P: Protocol> Host<P> {
             return;
         }
         let ceiling = (highest + ABOVE_US).max(wall + ahead_us);
-        let position = self.log_alone(CEILING, ceiling, |_| ());
+        let position = self.append_as_it_is(CEILING, 0, ceiling, |_| ());
         self.lineage.written = position.map(|position| (position, ceiling));
     }
 
@@ -196,10 +200,5 @@ impl<P: Protocol> Host<P> {
     /// Everything at or below may be told to other nodes of the region on behalf of a client.
     pub fn for_siblings(&self) -> Position {
         if self.is_over_ceiling() { self.durable() } else { self.for_clients() }
-    }
-
-    /// Appends a record that is of no entry of a group.
-    fn log_alone(&mut self, kind: u8, seq: u64, encode: impl FnOnce(&mut Vec<u8>)) -> Option<Position> {
-        self.append_as_it_is(kind, 0, seq, encode)
     }
 }

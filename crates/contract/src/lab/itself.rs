@@ -1,4 +1,4 @@
-//! What servers say to themselves.
+//! Messages of servers to themselves.
 
 use super::Lab;
 use crate::Protocol;

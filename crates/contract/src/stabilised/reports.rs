@@ -1,9 +1,9 @@
-//! What servers tell each other along the tree.
+//! Reports that servers send along the tree.
 
 use super::{HOLDS_SNAPSHOTS, Messages as _, Peer, Stabilised, StableTime};
 use crate::{Cx, Report, Tree};
 
-/// What stabilisation and collection take from this server (S3).
+/// Returns the report of this server to stabilisation and collection (S3).
 pub(super) fn report<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) -> Report {
     let (share, durable, leased) = (server.share(cx), server.durable(), server.leased().collect::<Vec<_>>());
     let Stabilised { reads, leases, .. } = server.stabilised();

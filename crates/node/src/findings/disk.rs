@@ -1,4 +1,4 @@
-//! How long syncs of the log take.
+//! The duration of syncs of the log.
 
 use tidemark_core::Micros;
 

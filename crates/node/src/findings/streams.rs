@@ -1,4 +1,4 @@
-//! What stands still on replication streams, as the node at either end sees it.
+//! Replication streams that stand still, as the node at either end sees it.
 
 use super::look::cut_by_operator;
 use super::{Code, Condition, Grade};

@@ -31,7 +31,7 @@ pub struct SpareJob {
     header: SegmentHeader,
 }
 
-/// What came of a [`SpareJob`].
+/// The result of a [`SpareJob`].
 #[derive(Debug)]
 pub struct SpareDone(DiskResult<Segment>);
 
