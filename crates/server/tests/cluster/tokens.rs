@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_contract::Token;
 use tidemark_core::{DcId, Hlc, PartitionId, Vector};
 use tidemark_protocols::{CAUSAL, gentlerain, nukv, tidemark};
+use tidemark_store::log::Fsync;
 
 #[test]
 fn a_session_reads_its_writes_in_the_region_it_moves_to() {
@@ -26,6 +27,22 @@ fn a_session_reads_its_writes_in_the_region_it_moves_to() {
         });
         assert_eq!(b.text(&["GET", "foo"]), value);
         assert_eq!(b.text(&["GET", "bar"]), value);
+    }
+}
+
+/// A token may be used in another region: a loss of power here must not take back what it stands for. Nothing else waits for a sync in
+/// a cluster of one node, where one comes each second.
+#[test]
+fn a_token_is_told_once_all_that_it_stands_for_is_synced() {
+    let cluster = Cluster::start("causal", &[(0, &[0])], |config| config.fsync = Fsync::EverySec);
+    let mut client = cluster.client(0);
+    let host = |name: &str| cluster.status(0)["host"][name].as_u64().expect("a position");
+    for round in 0..20 {
+        client.ok(&["SET", "k", &round.to_string()]);
+        let written = host("log_written");
+        client.text(&["TIDE.SESSION", "EXPORT"]);
+        let synced = host("log_synced");
+        assert!(synced >= written, "round {round}: written up to {written}, synced up to {synced}");
     }
 }
 
