@@ -3,7 +3,7 @@
 use crate::layout::{ClusterLayout, NodeId, NodeLayout};
 use crate::observe::Observer;
 use std::sync::Arc;
-use tidemark_core::{DcId, Micros};
+use tidemark_core::{DcId, Micros, SharedLimit};
 use tidemark_store::log::Fsync;
 
 /// What a node needs to know to run. Addresses and clients are its driver's business.
@@ -19,6 +19,8 @@ pub struct Config {
     pub fsync: Fsync,
     /// How far ahead of physical time a stamp may lie, in microseconds.
     pub max_skew_us: Micros,
+    /// How large values and records may be: who has a clone may change it.
+    pub limit: SharedLimit,
     /// The size of a log segment.
     pub log_segment_bytes: u64,
     /// How much log is kept for absent peers.

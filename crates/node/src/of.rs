@@ -78,6 +78,7 @@ impl<P: Protocol> NodeOf<P> {
             params,
             fsync: config.fsync,
             max_skew_us: config.max_skew_us,
+            limit: config.limit.clone(),
             log_segment_bytes: config.log_segment_bytes,
             log_retain_bytes: config.log_retain_bytes,
             relays: config.pace.relay_after_us > 0,

@@ -6,6 +6,7 @@ use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
+use crate::refusal::reserve;
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
@@ -144,7 +145,7 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(failure) = self.may_write(bytes)
+            && let Err(failure) = self.config.limit.get().admits(bytes).and_then(|()| self.may_write(bytes))
         {
             let (from, cause) = (self.server(to), 0);
             return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
@@ -184,9 +185,14 @@ impl<P: Protocol> Host<P> {
         let me = self.server(to);
         let place = &mut self.places[self.place_of[to.index()]];
         let protocol = place.protocol.as_mut().expect("every partition has started");
-        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
-        let HostConfig { topology, params, .. } = &self.config;
-        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
+        let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
+        let moment =
+            Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
+        let turn = self.group.as_ref().map_or(0, |group| group.turn.len());
+        let (log, segment_bytes) = (&mut self.log, self.config.log_segment_bytes);
+        let room = &mut |bytes| reserve(log, (turn, segment_bytes), bytes);
+        let mut cx =
+            Cx::new(me, topology, params, moment, &mut place.store, &mut effects).with_room(room);
         event(protocol, &mut cx);
         for effect in effects.drain(..) {
             self.carry_out(now, me, effect);
@@ -213,8 +219,9 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[at];
         place.before_turn = place.written;
         let recovered = place.recovered(me.dc, self.known.life);
-        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
-        let HostConfig { topology, params, .. } = &self.config;
+        let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
+        let moment =
+            Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
         let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         place.protocol = Some(P::start(recovered, &mut cx));
         effects.into_iter().for_each(|effect| self.carry_out(now, me, effect));

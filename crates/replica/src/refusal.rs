@@ -4,9 +4,13 @@ use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
+use tidemark_store::log::Log;
 
 /// What a record takes beside its key and value, generously.
 const ORDINARY: usize = 256;
+
+/// The most that a turn of a group may write, unless it is one record: it becomes one entry, which travels as a whole.
+const TURN_BYTES_MAX: usize = 1 << 30;
 
 /// Left free for the small records that keep a server going when writes are refused.
 fn reserve_bytes(segment_bytes: u64) -> usize {
@@ -109,8 +113,17 @@ impl<P: Protocol> Host<P> {
     /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
     /// changes anything.
     pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
-        let bytes = bytes + ORDINARY;
-        let reserve = reserve_bytes(self.config.log_segment_bytes);
-        self.log.reserve(8, bytes + reserve).map_err(|error| Failure::Unavailable(error.to_string()))
+        let turn = self.group.as_ref().map_or(0, |group| group.turn.len());
+        reserve(&mut self.log, (turn, self.config.log_segment_bytes), bytes)
     }
+}
+
+/// The same, of a log, where so much was written in this turn already.
+pub(crate) fn reserve(log: &mut Log, (turn, segment_bytes): (usize, u64), bytes: usize) -> Result<(), Failure> {
+    if turn > 0 && turn + bytes > TURN_BYTES_MAX {
+        let why = format!("{turn} bytes are being written, and {bytes} more are too many at once");
+        return Err(Failure::Unavailable(why));
+    }
+    let bytes = bytes + ORDINARY + reserve_bytes(segment_bytes);
+    log.reserve(8, bytes).map_err(|error| Failure::Unavailable(error.to_string()))
 }

@@ -31,7 +31,7 @@ fn past(random: &mut fastrand::Rng, theme: usize) -> (Keys, u64, Hlc) {
 }
 
 fn moment(time: u64, origin: u8, floor: Hlc) -> Moment {
-    Moment { time: Hlc::at(time), origin: DcId(origin), floor, expiring: true, alone: false, past: None }
+    Moment { time: Hlc::at(time), origin: DcId(origin), floor, expiring: true, alone: false, past: None, longest: tidemark_core::Limit::VALUE_BYTES }
 }
 
 /// How the two differ, if they do.

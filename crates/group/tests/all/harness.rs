@@ -65,6 +65,7 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
             params: Default::default(),
             fsync: Fsync::Always,
             max_skew_us: 1_000_000,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 20,
             relays: false,

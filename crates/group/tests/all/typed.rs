@@ -44,6 +44,7 @@ impl Pair {
             params: Default::default(),
             fsync: Fsync::EverySec,
             max_skew_us: 1_000_000,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 30,
             relays: false,

@@ -17,6 +17,7 @@ fn founding() -> Founding<Eventual> {
         params: (),
         fsync: Fsync::No,
         max_skew_us: 0,
+        limit: tidemark_core::SharedLimit::default(),
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 20,
         relays: false,

@@ -113,6 +113,7 @@ impl Cluster {
             peer_secret: self.secrets[at].clone(),
             fsync: self.fsync,
             max_skew_us: 5_000_000,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: 1 << 20,
             log_retain_bytes: 1 << 30,
             snapshot_every_bytes: 1 << 30,

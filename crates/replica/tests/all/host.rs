@@ -33,6 +33,7 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         params: (),
         fsync,
         max_skew_us: 1_000_000,
+        limit: tidemark_core::SharedLimit::default(),
         log_segment_bytes: 4 << 10,
         log_retain_bytes: 1 << 20,
         relays: false,

@@ -156,6 +156,7 @@ fn node_config(config: &NodeConfig) -> Config {
         peer_secret: config.peer_secret.clone(),
         fsync: config.fsync,
         max_skew_us: config.max_skew_us,
+        limit: config.limit.clone(),
         log_segment_bytes: config.log_segment_bytes,
         log_retain_bytes: config.log_retain_bytes,
         snapshot_every_bytes: config.snapshot_every_bytes,

@@ -200,6 +200,7 @@ impl Cluster<'_> {
             peer_secret: None,
             fsync: plan.config.fsync,
             max_skew_us: plan.config.max_skew_us,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: plan.config.segment_bytes,
             log_retain_bytes: u64::MAX,
             snapshot_every_bytes: plan.config.snapshot_bytes,

@@ -31,6 +31,7 @@ pub(crate) fn config(dc: usize, fsync: Fsync, snapshot_every_bytes: u64) -> Host
         params: Default::default(),
         fsync,
         max_skew_us: 1_000_000_000, // each start moves the clock on
+        limit: tidemark_core::SharedLimit::default(),
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 30,
         relays: false,
