@@ -131,7 +131,8 @@ impl Series {
     /// It is too much for one version: nothing is noted.
     fn note(&mut self, changes: impl Changes) -> Result<bool, Reply> {
         let limit = Limit::of_values(self.moment.longest);
-        let more = changes.as_ref().iter().flat_map(|(place, changes)| changes.iter().map(|one| (*place, one)));
+        let more =
+            changes.as_ref().iter().flat_map(|(place, changes)| changes.iter().map(|one| (*place, one)));
         let bytes = self.bytes + more.map(|(place, change)| self.grows(place, change)).sum::<usize>();
         limit.admits(bytes).map_err(|_| Reply::Error(format!("ERR {}", limit.refusal(bytes)).into()))?;
         self.bytes = bytes;

@@ -1,6 +1,7 @@
 //! What a node needs to know to run.
 
 use crate::layout::{ClusterLayout, NodeId, NodeLayout};
+use crate::link::parts::PartSizes;
 use crate::observe::Observer;
 use std::sync::Arc;
 use tidemark_core::{DcId, Micros, SharedLimit};
@@ -36,6 +37,8 @@ pub struct Config {
     pub backlog_bytes: usize,
     /// What a frame of a replication stream holds of one partition at most, about, in bytes; one record in any case.
     pub stream_frame_bytes: usize,
+    /// What leaves in parts, and how large they are.
+    pub parts: PartSizes,
     /// How long the node waits between attempts.
     pub pace: Pace,
     /// How much a member of a Raft group keeps for the others.

@@ -186,13 +186,11 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[self.place_of[to.index()]];
         let protocol = place.protocol.as_mut().expect("every partition has started");
         let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
-        let moment =
-            Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
         let turn = self.group.as_ref().map_or(0, |group| group.turn.len());
         let (log, segment_bytes) = (&mut self.log, self.config.log_segment_bytes);
         let room = &mut |bytes| reserve(log, (turn, segment_bytes), bytes);
-        let mut cx =
-            Cx::new(me, topology, params, moment, &mut place.store, &mut effects).with_room(room);
+        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects).with_room(room);
         event(protocol, &mut cx);
         for effect in effects.drain(..) {
             self.carry_out(now, me, effect);
@@ -220,8 +218,7 @@ impl<P: Protocol> Host<P> {
         place.before_turn = place.written;
         let recovered = place.recovered(me.dc, self.known.life);
         let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
-        let moment =
-            Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
         let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         place.protocol = Some(P::start(recovered, &mut cx));
         effects.into_iter().for_each(|effect| self.carry_out(now, me, effect));

@@ -60,6 +60,19 @@ pub enum StreamRefusal {
     /// The sender's log cannot be read.
     #[error("the log cannot be read: {0}")]
     Unreadable(String),
+    /// The next record is larger than the receiver takes: the stream stands still until the limit there is raised.
+    #[error(
+        "record {seq} has {bytes} bytes, and the receiver takes {takes} at most: proto-max-bulk-len is larger at the sender. Raise it \
+         at every node of the receiver's region, to what it is at the sender; the stream goes on then"
+    )]
+    TooLarge {
+        /// Its number.
+        seq: u64,
+        /// Its size.
+        bytes: usize,
+        /// The largest that the receiver takes.
+        takes: usize,
+    },
 }
 
 impl StreamRefusal {
@@ -75,7 +88,9 @@ impl StreamRefusal {
                 "a peer knows log {known:016x} of this node, but its data directory holds {found:016x}: it was emptied \
                  or replaced"
             ),
-            Self::Truncated { .. } | Self::NotRelayed | Self::Unreadable(_) => return None,
+            Self::Truncated { .. } | Self::NotRelayed | Self::TooLarge { .. } | Self::Unreadable(_) => {
+                return None;
+            }
         };
         Some(format!(
             "this node takes no more writes, which no peer would receive: {what}. Stop it, restore its own data \
@@ -119,7 +134,11 @@ impl<P: Protocol> Host<P> {
 }
 
 /// The same, of a log, where so much was written in this turn already.
-pub(crate) fn reserve(log: &mut Log, (turn, segment_bytes): (usize, u64), bytes: usize) -> Result<(), Failure> {
+pub(crate) fn reserve(
+    log: &mut Log,
+    (turn, segment_bytes): (usize, u64),
+    bytes: usize,
+) -> Result<(), Failure> {
     if turn > 0 && turn + bytes > TURN_BYTES_MAX {
         let why = format!("{turn} bytes are being written, and {bytes} more are too many at once");
         return Err(Failure::Unavailable(why));

@@ -49,7 +49,7 @@ impl<P: Protocol> NodeOf<P> {
             LinkKind::Messages => Role::MessagesIn,
             LinkKind::Stream => {
                 let dc = self.core.dc_of(hello.from);
-                Role::StreamOut(StreamOut { dc, open: Vec::new() })
+                Role::StreamOut(StreamOut { dc, open: Vec::new(), parted: Vec::new() })
             }
             LinkKind::Raft => {
                 let said = &hello.speaker;
@@ -123,7 +123,9 @@ impl<P: Protocol> NodeOf<P> {
         let role = match kind {
             LinkKind::Messages => Role::MessagesOut,
             LinkKind::Stream => Role::StreamIn(StreamIn::default()),
-            LinkKind::Raft => Role::RaftOut { member: said.standing.member, start: speaker.start },
+            LinkKind::Raft => {
+                Role::RaftOut { member: said.standing.member, start: speaker.start, parted: None }
+            }
             LinkKind::Copy => match copy {
                 Some(copy) => {
                     let (to, opened) = (copy.to, copy.opened);

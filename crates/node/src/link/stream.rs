@@ -14,6 +14,8 @@ pub enum Request {
         server: ServerId,
         /// From where.
         resume: Resume,
+        /// The largest record that it takes, in bytes.
+        takes: u64,
     },
     /// It wants none for now.
     Close {

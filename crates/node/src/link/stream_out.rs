@@ -82,9 +82,10 @@ impl<P: Protocol> NodeOf<P> {
         }
         let Some(host) = self.hold.host_mut().filter(|host| host.holds(partition)) else { return };
         match request {
-            Request::Open { resume, .. } => {
+            Request::Open { resume, takes, .. } => {
                 let known = host.disowned().is_some();
                 let answer = host.open_feed(server, dc, resume);
+                host.limit_feed(server, dc, takes as usize);
                 let disowned = host.disowned().map(str::to_string);
                 let answer = match answer {
                     Ok(incarnation) => {
@@ -125,15 +126,19 @@ impl<P: Protocol> NodeOf<P> {
     /// Appends what is there and durable to the link's frames; true if there is more.
     pub(crate) fn supply(&mut self, id: LinkId) -> bool {
         let Some(node) = self.core.links.up(id).map(|up| up.node) else { return false };
-        let Some(StreamOut { dc, open }) = self.stream_out(id) else { return false };
-        let (dc, mut open) = (*dc, std::mem::take(open));
-        let limit = self.core.config.stream_frame_bytes;
+        let whole = self.core.links.get(id).is_some_and(|link| link.parts.is_empty());
+        let Some(StreamOut { dc, open, parted }) = self.stream_out(id) else { return false };
+        let (dc, mut open, mut parted) = (*dc, std::mem::take(open), std::mem::take(parted));
+        if whole {
+            parted.clear();
+        }
+        let (limit, above) = (self.core.config.stream_frame_bytes, self.core.config.parts.above);
         let mut more = false;
         let mut batch = FrameBuffer::default();
         open.retain(|server| {
             let partition = server.partition;
             let (from, to) = (ServerId::new(self.core.dc, partition), ServerId::new(dc, partition));
-            if self.core.cuts.is_cut(from, to) {
+            if self.core.cuts.is_cut(from, to) || parted.contains(server) {
                 return true;
             }
             let Some(host) = self.hold.host_mut() else { return true };
@@ -143,8 +148,10 @@ impl<P: Protocol> NodeOf<P> {
                 self.core.counters.stream_items_out += items.len() as u64;
                 self.core.sees_items(Way::Out, node, (from, to), &items);
                 let before = batch.len();
-                batch.push(&Supply::<P>::Items { server: *server, items });
-                more |= batch.len() - before >= limit / 2;
+                match batch.push_parted(&Supply::<P>::Items { server: *server, items }, above) {
+                    true => parted.push(*server),
+                    false => more |= batch.len() - before >= limit / 2,
+                }
             }
             let Err(refusal) = polled else { return true };
             if server.dc == self.core.dc {
@@ -155,12 +162,13 @@ impl<P: Protocol> NodeOf<P> {
             false
         });
         if let Some(out) = self.stream_out(id) {
-            out.open = open;
+            (out.open, out.parted) = (open, parted);
         }
-        if let Some(link) = self.core.links.get(id)
-            && !batch.is_empty()
-        {
-            batch.take_into(&mut link.out);
+        if let Some(link) = self.core.links.get(id) {
+            link.parts.take_large(&mut batch);
+            if !batch.is_empty() {
+                batch.take_into(&mut link.out);
+            }
         }
         more
     }

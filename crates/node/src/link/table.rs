@@ -2,6 +2,7 @@
 
 use super::frame::FrameDecoder;
 use super::hello::{LinkKind, Speaker};
+use super::parts::{Assembly, Parts};
 use crate::layout::NodeId;
 use crate::node::LinkId;
 use bytes::Bytes;
@@ -15,6 +16,10 @@ pub(crate) struct Link {
     pub(crate) decoder: FrameDecoder,
     /// Frames that wait to leave.
     pub(crate) out: Vec<u8>,
+    /// What leaves in parts, behind them.
+    pub(crate) parts: Parts,
+    /// What comes in parts.
+    pub(crate) assembly: Assembly,
     /// The driver was told that there is something to transmit.
     pub(crate) ready: bool,
     /// A frame that cannot be taken yet: it is offered again at that time. Nothing is read meanwhile.
@@ -57,9 +62,11 @@ pub(crate) enum Role {
     StreamIn(StreamIn),
     StreamOut(StreamOut),
     /// With the name under which this node introduced itself, and the start of the process that answered.
+    /// And of the last entries that left in parts: the index of the first and the term, until the member answers.
     RaftOut {
         member: u64,
         start: u64,
+        parted: Option<(u64, u64)>,
     },
     /// With the start of the process that has connected and the name under which it wants to be taken in, if it does.
     RaftIn {
@@ -86,6 +93,8 @@ pub(crate) struct StreamOut {
     pub(crate) dc: DcId,
     /// Whose: those of servers here, and of others that are relayed.
     pub(crate) open: Vec<ServerId>,
+    /// Of whom a record leaves in parts: what comes next of them waits.
+    pub(crate) parted: Vec<ServerId>,
 }
 
 /// A copy that is being sent.
@@ -153,7 +162,8 @@ impl Links {
         self.made += 1;
         let id = LinkId(self.made);
         let decoder = FrameDecoder::default();
-        let link = Link { id, stage, decoder, out: Vec::new(), ready: false, waiting: None };
+        let (out, parts, assembly) = (Vec::new(), Parts::default(), Assembly::default());
+        let link = Link { id, stage, decoder, out, parts, assembly, ready: false, waiting: None };
         self.look_at(link.expires());
         self.links.push(link);
         id

@@ -103,7 +103,7 @@ fn messages() {
 #[test]
 fn replication_streams() {
     let server = ServerId::new(DcId(0), PARTITION);
-    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 } };
+    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 }, takes: 9 };
     assert_eq!(hex(&frame(&open)), "060000000baadbfa0eb55b2248000001f40307");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { server });

@@ -121,6 +121,7 @@ impl Cluster {
             election_timeout_us: 1_000_000,
             backlog_bytes: 1 << 20,
             stream_frame_bytes: Config::STREAM_FRAME_BYTES,
+            parts: tidemark_node::PartSizes::default(),
             pace: Pace::default(),
             raft: RaftLimits::default(),
             observer: None,

@@ -4,6 +4,7 @@ mod deleted;
 mod followers;
 mod recorder;
 mod relays;
+mod sizes;
 mod streaming;
 mod timers;
 
@@ -33,7 +34,7 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         params: (),
         fsync,
         max_skew_us: 1_000_000,
-        limit: tidemark_core::SharedLimit::default(),
+        limit: tidemark_contract::core::SharedLimit::default(),
         log_segment_bytes: 4 << 10,
         log_retain_bytes: 1 << 20,
         relays: false,
@@ -213,34 +214,6 @@ fn a_protocol_starts_from_the_numbers_of_the_last_records() {
         (&from.unwrap().partition(P0).records[..], &to.unwrap().partition(P0).records[..]),
         (&[4, 0][..], &[3, 1][..])
     );
-}
-
-#[test]
-fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
-    let disk = SimDisk::new();
-    let mut host = open(&disk, config(0, 1, Fsync::EverySec)).unwrap();
-    disk.set_capacity(Some(disk.used()));
-    let mut written = 0;
-    let refused = loop {
-        put(&mut host, written + 1);
-        host.commit().unwrap();
-        match host.take_outputs().pop() {
-            Some(Output::Reply { reply: Ok(_), .. }) => written += 1,
-            Some(Output::Reply { reply: Err(failure), .. }) => break failure,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert!(matches!(&refused, Failure::Unavailable(why) if why.contains("disk is full")), "{refused:?}");
-    assert!(written > 0 && host.can_write().is_err());
-    host.request(NOW, P0, Ticket { node: 0, session: 0, ask: AskId(0) }, Request::Read, None);
-    host.commit().unwrap();
-    assert_eq!(answered(&mut host), [0]);
-    disk.set_capacity(None);
-    put(&mut host, written + 1);
-    host.commit().unwrap();
-    assert_eq!(answered(&mut host), [written + 1]);
-    disk.kill();
-    assert_eq!(numbers(&open(&disk, config(0, 1, Fsync::EverySec)).unwrap()).len() as u64, written + 1);
 }
 
 #[test]

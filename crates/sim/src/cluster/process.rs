@@ -206,6 +206,7 @@ impl Cluster<'_> {
             snapshot_every_bytes: plan.config.snapshot_bytes,
             op_deadline_us,
             election_timeout_us: ELECTION_TICKS as Micros * plan.tick_us(),
+            parts: plan.config.parts,
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,

@@ -23,7 +23,9 @@ pub enum LogError {
         reason: String,
     },
     /// A record is larger than any segment can be.
-    #[error("a record of {bytes} bytes does not fit a log segment, which holds {limit} at most. Write smaller values")]
+    #[error(
+        "a record of {bytes} bytes does not fit a log segment, which holds {limit} at most. Write smaller values"
+    )]
     TooLarge {
         /// The size of the encoded payload.
         bytes: usize,

@@ -323,7 +323,9 @@ impl Log {
         let (header, limit) = (frame::HEADER, FRAMES_MAX - segment::HEADER - RESERVE - BLOCK);
         match bytes <= limit {
             true => Ok(()),
-            false => Err(LogError::TooLarge { bytes: bytes as usize - header, limit: limit as usize - header }),
+            false => {
+                Err(LogError::TooLarge { bytes: bytes as usize - header, limit: limit as usize - header })
+            }
         }
     }
 
