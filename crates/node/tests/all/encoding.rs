@@ -72,7 +72,7 @@ fn the_handshake() {
         "0a0000000b9301370c43677133004d01f4030\
         382020100"
     );
-    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "040000000bf7560fbcc7ebfafa01026e6f");
+    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "040000000cf7560fbcd737da4801026e6f");
 }
 
 #[test]
@@ -81,40 +81,40 @@ fn messages() {
     let (to, from) = (PARTITION, ServerId::new(DcId(1), PARTITION));
     let put = Request::Put(key(), Update::put(Write::Assign(value())));
     let ask = Message::Ask { ticket: TICKET, to, writes: Some(6), request: put };
-    assert_eq!(say(ask), "150000000b4f175f8900a5d7040001ac020901010601016b000576616c7565000000");
+    assert_eq!(say(ask), "150000000c4f175f891079f7b60001ac020901010601016b000576616c7565000000");
     let got = Reply::Got(Found::new(Some(STAMP), Some(value())));
     let answer = Message::Answer { ticket: TICKET, from, reply: got };
-    assert_eq!(say(answer), "160000000b36b1771452167b250101ac020901010001c0843d0100010576616c756500");
+    assert_eq!(say(answer), "160000000c36b1771442ca5b970101ac020901010001c0843d0100010576616c756500");
     let written = Reply::Put(Outcome::Written { stamp: Some(STAMP), previous: None });
     let answer = Message::Answer { ticket: TICKET, from, reply: written };
-    assert_eq!(say(answer), "100000000bdb61d867ad436e1f0101ac02090101010101c0843d010000");
+    assert_eq!(say(answer), "100000000cdb61d867bd9f4ead0101ac02090101010101c0843d010000");
     let refusal = Message::Refusal { ticket: TICKET, failure: Failure::ClockSkew { ahead_us: 5 } };
-    assert_eq!(say(refusal), "070000000baf59d1b8fa9b44de0201ac02090105");
+    assert_eq!(say(refusal), "070000000caf59d1b8ea47646c0201ac02090105");
     let returned = Message::Returned { ticket: TICKET, to, writes: None, request: Request::Get(key()) };
-    assert_eq!(say(returned), "0a0000000b35d5afac8c1fbfbe0301ac0209010000016b");
+    assert_eq!(say(returned), "0a0000000c35d5afac9cc39f0c0301ac0209010000016b");
     let vector = |a, b| Vector::from_entries([Hlc(a), Hlc(b)]);
     let message = Peer::Tree(Tree::Up(Report { stable: vector(1, 2), safe: vector(0, 1) }));
     let peer = Message::<Tidemark>::Peer { from, to: PartitionId(0), message };
-    assert_eq!(hex(&frame(&peer)), "0c0000000b26edbdf861cf83b1040101000000020102020001");
+    assert_eq!(hex(&frame(&peer)), "0c0000000c26edbdf87113a303040101000000020102020001");
     let broadcast = Message::Broadcast { content: b"hi".to_vec() };
-    assert_eq!(say(broadcast), "040000000b13c3548c80f3a92705026869");
+    assert_eq!(say(broadcast), "040000000c13c3548c902f899505026869");
 }
 
 #[test]
 fn replication_streams() {
     let server = ServerId::new(DcId(0), PARTITION);
     let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 }, takes: 9 };
-    assert_eq!(hex(&frame(&open)), "060000000baadbfa0eb55b2248000001f40307");
+    assert_eq!(hex(&frame(&open)), "070000000c04e7d39d31bcfc40000001f4030709");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { server });
     confirm.push(&StreamRequest::Confirm { server, seq: 8 });
     close.append(&mut confirm);
-    assert_eq!(hex(&close.take()), "070000000b828cb2bb1c7287d001000102000108");
+    assert_eq!(hex(&close.take()), "070000000c828cb2bb0caea76201000102000108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
     let opened = Supply::Opened { server, incarnation: 500 };
-    assert_eq!(supply(opened), "050000000b29e8392e2981d773000001f403");
+    assert_eq!(supply(opened), "050000000c29e8392e395df7c1000001f403");
     let refusal = StreamRefusal::LostLog { theirs: 9, mine: 7 };
-    assert_eq!(supply(Supply::Refused { server, refusal }), "060000000b893b848d270d4a96010001000907");
+    assert_eq!(supply(Supply::Refused { server, refusal }), "060000000c893b848d37d16a24010001000907");
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
     let items = vec![
         StreamItem::Record { seq: 4, key: key(), version },
@@ -123,7 +123,7 @@ fn replication_streams() {
     ];
     assert_eq!(
         supply(Supply::Items { server, items }),
-        "1e0000000b2b96578b1ac1e6f4020001030004016bc0843d0100000576616c75650105c1843d0305c2843d"
+        "1e0000000c2b96578b0a1dc646020001030004016bc0843d0100000576616c75650105c1843d0305c2843d"
     );
 }
 
