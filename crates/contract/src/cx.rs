@@ -3,12 +3,13 @@
 use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Failure, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp};
+use tidemark_core::{Failure, Found, Hlc, Key, Limit, Micros, Op, Outcome, Regions, ServerId, Stamp};
 use tidemark_store::{Store, Version, Versions};
 
 pub mod apart;
 pub mod edge;
 pub(crate) mod series;
+mod size;
 mod stored;
 pub(crate) mod typed;
 mod update;
@@ -65,20 +66,28 @@ pub struct Cx<'a, P: Protocol> {
     pub mono: Micros,
     /// How far ahead of physical time a stamp may lie before a write is refused.
     pub max_skew_us: Micros,
+    /// How large a version may be.
+    pub limit: Limit,
+    /// Makes room in the log for so many bytes.
+    room: Option<Room<'a>>,
     /// The version chains of this partition: only what is named below changes them.
     pub(crate) store: &'a mut Store<P::Meta>,
     /// Where effects go.
     pub effects: &'a mut Vec<Effect<P>>,
 }
 
-/// When an event happens, by the clocks of its server: see [`Cx`].
+/// When an event happens, by the clocks of its server, and what its server allows: see [`Cx`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Moment {
     pub now: Micros,
     pub mono: Micros,
     pub max_skew_us: Micros,
+    pub limit: Limit,
 }
+
+/// Makes room in a log for so many bytes, or says why there is none.
+pub type Room<'a> = &'a mut dyn FnMut(usize) -> Result<(), Failure>;
 
 /// A question about many keys of one partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,11 +141,19 @@ impl<'a, P: Protocol> Cx<'a, P> {
         me: ServerId,
         topology: &'a Topology,
         params: &'a P::Params,
-        Moment { now, mono, max_skew_us }: Moment,
+        Moment { now, mono, max_skew_us, limit }: Moment,
         store: &'a mut Store<P::Meta>,
         effects: &'a mut Vec<Effect<P>>,
     ) -> Self {
-        Self { me, topology, params, now, mono, max_skew_us, store, effects }
+        Self { me, topology, params, now, mono, max_skew_us, limit, room: None, store, effects }
+    }
+
+    /// For drivers: room for what an event turns out to write is made by `room`, before anything changes. Who calls [`Cx::new`] alone
+    /// has it already.
+    #[must_use]
+    #[inline]
+    pub fn with_room(self, room: Room<'a>) -> Self {
+        Self { room: Some(room), ..self }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
-use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector};
+use tidemark_core::{DcId, Guarantees, Hlc, Key, Limit, Micros, Op, Outcome, PartitionId, ServerId, Vector};
 
 mod itself;
 mod words;
@@ -65,6 +65,7 @@ pub struct Lab<P: Protocol> {
     messages: BTreeMap<Channel, VecDeque<P::Peer>>,
     replies: Vec<(Ticket, ServerId, P::Reply)>,
     max_skew_us: Micros,
+    limit: Limit,
     /// What happened, one line an event or effect.
     pub transcript: String,
 }
@@ -85,6 +86,7 @@ impl<P: Protocol> Lab<P> {
             messages: BTreeMap::new(),
             replies: Vec::new(),
             max_skew_us: 10_000_000,
+            limit: Limit::default(),
             transcript: String::new(),
             topology,
             params,
@@ -111,6 +113,11 @@ impl<P: Protocol> Lab<P> {
     /// Refuses writes whose stamps lie further ahead of the clock than this; ten seconds at first.
     pub fn set_max_skew(&mut self, us: Micros) {
         self.max_skew_us = us;
+    }
+
+    /// How large versions may be from now on.
+    pub fn limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     /// A key that partition `partition` holds, whose name begins with `name`.
@@ -408,7 +415,8 @@ impl<P: Protocol> Lab<P> {
 
     fn cx<'a>(&'a mut self, at: ServerId, effects: &'a mut Vec<Effect<P>>) -> Cx<'a, P> {
         let server = self.servers.get_mut(&at).expect("the server exists");
-        let moment = Moment { now: server.now, mono: server.mono, max_skew_us: self.max_skew_us };
+        let (max_skew_us, limit) = (self.max_skew_us, self.limit);
+        let moment = Moment { now: server.now, mono: server.mono, max_skew_us, limit };
         Cx::new(at, &self.topology, &self.params, moment, &mut server.store, effects)
     }
 

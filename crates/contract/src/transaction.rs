@@ -75,8 +75,15 @@ impl Transaction {
     pub fn new(snapshot: Snapshot, place: Place, now: Micros) -> Self {
         let (floor, alone) = (snapshot.floor, place.alone);
         let past = TRANSACTIONS_STAND_APART.kept().then(|| number_of(snapshot));
-        let series =
-            Series::new(Moment { time: Hlc::at(now), origin: place.dc, floor, expiring: true, alone, past });
+        let series = Series::new(Moment {
+            time: Hlc::at(now),
+            origin: place.dc,
+            floor,
+            expiring: true,
+            alone,
+            past,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        });
         Self { snapshot, place, series, blind: BTreeMap::new(), read: Vec::new(), waits: None, bytes: 0 }
     }
 

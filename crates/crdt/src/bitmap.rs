@@ -11,9 +11,6 @@ use bytes::Bytes;
 use std::ops::Range;
 use tidemark_core::{Reply, Value, Verb};
 
-/// As long as a string may become by an offset, in bytes.
-const LONGEST: i64 = 512 * 1024 * 1024;
-
 /// Evaluates a command of bitmaps; none if it is another's.
 pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<Answer> {
     Some(match verb {
@@ -67,14 +64,14 @@ fn bit(bytes: &[u8], offset: u64) -> bool {
     bytes.get(place).is_some_and(|byte| byte & mask != 0)
 }
 
-/// An offset in bits; `#n` means the n-th field if `width` says how wide fields are.
-fn offset(argument: &[u8], width: Option<u32>) -> Result<u64, Reply> {
+/// An offset in bits, in a string of so many bytes at most; `#n` means the n-th field if `width` says how wide fields are.
+fn offset(argument: &[u8], width: Option<u32>, longest: usize) -> Result<u64, Reply> {
     let (digits, factor) = match (argument, width) {
         ([b'#', digits @ ..], Some(width)) => (digits, i64::from(width)),
         _ => (argument, 1),
     };
     let offset = parse_int(digits).map(|number| number.wrapping_mul(factor));
-    let valid = offset.filter(|offset| *offset >= 0 && offset >> 3 < LONGEST);
+    let valid = offset.filter(|offset| *offset >= 0 && offset >> 3 < longest as i64);
     valid.map(|offset| offset as u64).ok_or(Reply::error("ERR bit offset is not an integer or out of range"))
 }
 
@@ -84,7 +81,7 @@ fn content(draft: &Draft<'_>) -> Result<Value, Reply> {
 
 fn set(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     let [at, value] = exactly(args, "setbit")?;
-    let at = offset(at, None)?;
+    let at = offset(at, None, draft.moment.longest)?;
     let value = parse_int(value)
         .filter(|value| (0..=1).contains(value))
         .ok_or(Reply::error("ERR bit is not an integer or out of range"))?;
@@ -95,7 +92,7 @@ fn set(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
 
 fn get(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
     let [at] = exactly(args, "getbit")?;
-    let at = offset(at, None)?;
+    let at = offset(at, None, draft.moment.longest)?;
     Ok(Reply::flag(bit(&content(draft)?, at)))
 }
 

@@ -44,7 +44,15 @@ pub fn evaluate_contents(command: &Command, keys: &[&Key], contents: &[Reply]) -
     let states: Vec<State> = contents.iter().map(state).collect();
     // Deadlines were judged where the keys live, and nothing is written.
     let (time, origin, floor) = (Hlc::ZERO, DcId(0), Hlc::ZERO);
-    let moment = Moment { time, origin, floor, expiring: false, alone: false, past: None };
+    let moment = Moment {
+        time,
+        origin,
+        floor,
+        expiring: false,
+        alone: false,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    };
     evaluate_many(command, keys, &states.iter().collect::<Vec<_>>(), moment).0
 }
 

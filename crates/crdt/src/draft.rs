@@ -30,6 +30,8 @@ pub struct Moment {
     /// Whether the key is seen in a snapshot, from which others of the region may have gone on. Then no segment of a counter does, and ids
     /// that are given depend on this number, which nobody else has.
     pub past: Option<u64>,
+    /// As long as a string may become, in bytes.
+    pub longest: usize,
 }
 
 /// What a command answers, or the error that it answers.

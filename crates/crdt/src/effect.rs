@@ -243,6 +243,49 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// About how many bytes it takes, encoded, and how long it makes a string at least.
+    pub fn bytes(&self) -> (usize, usize) {
+        /// A stamp, or a part of a counter.
+        const SMALL: usize = 32;
+        let name = |name: &Name| match name {
+            Name::Is(name) => name.len(),
+            Name::New(before, after) => before.len() + after.len() + SMALL,
+            Name::Next(path, _) => path.len() + SMALL,
+        };
+        let killed = |kill: &Kill| SMALL * (kill.dots.len() + kill.cuts.len());
+        let mut end = 0;
+        let bytes = match self {
+            Self::Assign { name: of, datum, kill, .. } => {
+                let value = if let Datum::Bytes(value) = datum { value.len() } else { SMALL };
+                name(of) + value + killed(kill)
+            }
+            Self::Kill { name: of, kill, .. } => name(of) + killed(kill),
+            Self::Clear { dots, cuts, .. } => {
+                SMALL * dots.len() + cuts.iter().map(|(_, name, _)| name.len() + SMALL).sum::<usize>()
+            }
+            Self::Expire { kill, .. } => SMALL * kill.len(),
+            Self::Modify { name: of, modifiers, .. } => {
+                let one = |modifier: &Modifier| match modifier {
+                    Modifier::Tail(bytes) => bytes.len(),
+                    Modifier::Patch { offset, bytes } => {
+                        end = end.max(*offset as usize + bytes.len());
+                        bytes.len()
+                    }
+                    Modifier::Bits { offset, .. } => {
+                        end = end.max(*offset as usize / 8);
+                        SMALL
+                    }
+                    Modifier::Registers { registers, .. } => 4 * registers.len(),
+                };
+                name(of) + modifiers.iter().map(one).sum::<usize>()
+            }
+            Self::Count { name: of, .. } | Self::Raise { name: of, .. } => name(of) + SMALL,
+        };
+        (bytes + SMALL, end)
+    }
+}
+
 /// What one version does to its key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effect {

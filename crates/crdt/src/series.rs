@@ -5,7 +5,8 @@
 //! names nothing of the trial: [`folded`] says for each element what all of the changes come to, and what of the key itself they
 //! have observed. So a series looks to other regions like one command.
 //!
-//! **Costs.** What was changed is remembered until the end; what a series leaves alone costs nothing, however large the key is.
+//! **Costs.** What was changed is remembered until the end; what a series leaves alone costs nothing, however large the key is. All that
+//! its commands write, overwritten by later ones or not, and all by which they make strings longer has the limit of a version.
 
 mod folded;
 pub mod rule;
@@ -13,11 +14,12 @@ pub mod rule;
 use crate::draft::Moment;
 use crate::effect::Change;
 use crate::evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
+use crate::shape::Plain;
 use crate::state::{State, Trial};
 use folded::Folded;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Value};
+use tidemark_core::{Command, Found, Hlc, Key, Limit, Reply, Stamp, Update, Value};
 
 /// When the changes of a series are tried: behind everything that has a stamp. The commands are told apart by their numbers.
 pub(crate) const TRIAL: Hlc = Hlc(!((1 << Hlc::COUNTER_BITS) - 1));
@@ -29,6 +31,8 @@ pub struct Series {
     moment: Moment,
     /// How many commands have written.
     written: u32,
+    /// About how many bytes they have written, and made strings longer.
+    bytes: usize,
 }
 
 /// A key of a series.
@@ -80,10 +84,15 @@ impl Tried {
     }
 }
 
+/// What a command changes: of the key at each place.
+trait Changes: AsRef<[(usize, Vec<Change>)]> + IntoIterator<Item = (usize, Vec<Change>)> {}
+
+impl<C: AsRef<[(usize, Vec<Change>)]> + IntoIterator<Item = (usize, Vec<Change>)>> Changes for C {}
+
 impl Series {
     /// On no key yet.
     pub fn new(moment: Moment) -> Self {
-        Self { keys: Vec::new(), places: HashMap::default(), moment, written: 0 }
+        Self { keys: Vec::new(), places: HashMap::default(), moment, written: 0, bytes: 0 }
     }
 
     /// One more key, as its session sees it. REQUIRES: it is not of the series yet.
@@ -117,7 +126,16 @@ impl Series {
     }
 
     /// Notes what a command has changed; whether that is anything.
-    fn note(&mut self, changes: impl IntoIterator<Item = (usize, Vec<Change>)>) -> bool {
+    ///
+    /// # Errors
+    /// It is too much for one version: nothing is noted.
+    fn note(&mut self, changes: impl Changes) -> Result<bool, Reply> {
+        let limit = Limit::of_values(self.moment.longest);
+        let more =
+            changes.as_ref().iter().flat_map(|(place, changes)| changes.iter().map(|one| (*place, one)));
+        let bytes = self.bytes + more.map(|(place, change)| self.grows(place, change)).sum::<usize>();
+        limit.admits(bytes).map_err(|_| Reply::Error(format!("ERR {}", limit.refusal(bytes)).into()))?;
+        self.bytes = bytes;
         let stamp = Stamp { ts: TRIAL, origin: self.moment.origin, seq: self.written + 1 };
         let mut wrote = false;
         for (place, changes) in changes.into_iter().filter(|(_, changes)| !changes.is_empty()) {
@@ -125,7 +143,18 @@ impl Series {
             wrote = true;
         }
         self.written += u32::from(wrote);
-        wrote
+        Ok(wrote)
+    }
+
+    /// About how many bytes a change of a key takes, and makes it longer.
+    fn grows(&self, place: usize, change: &Change) -> usize {
+        let (bytes, end) = change.bytes();
+        let longer = match (end, self.keys[place].state.shown()) {
+            (0, _) => 0,
+            (_, Some(Plain::String(value))) => end.saturating_sub(value.len()),
+            (_, _) => end,
+        };
+        bytes + longer
     }
 
     /// Evaluates a command: its answer, and whether it has written. None if it names a key that is not of the series.
@@ -133,7 +162,7 @@ impl Series {
         if !command.verb.takes_keys() {
             let place = self.place(key)?;
             let Prepared { reply, changes } = evaluate(command, &self.keys[place].state, self.moment);
-            return Some((reply, self.note([(place, changes)])));
+            return Some(self.told(reply, [(place, changes)]));
         }
         let stand: Option<Vec<usize>> =
             std::iter::once(key).chain(&command.keys).map(|key| self.place(key)).collect();
@@ -141,14 +170,21 @@ impl Series {
         let names: Vec<&Key> = stand.iter().map(|place| &self.keys[*place].key).collect();
         let states: Vec<&State> = stand.iter().map(|place| &self.keys[*place].state).collect();
         let (reply, changes) = evaluate_many(command, &names, &states, self.moment);
-        Some((reply, self.note(stand.into_iter().zip(changes))))
+        Some(self.told(reply, stand.into_iter().zip(changes).collect::<Vec<_>>()))
+    }
+
+    fn told(&mut self, reply: Reply, changes: impl Changes) -> (Reply, bool) {
+        self.note(changes).map_or_else(|why| (why, false), |wrote| (reply, wrote))
     }
 
     /// Carries out an update of a register: what it finds, and whether it has written. None if its key is not of the series.
     pub fn overwrite(&mut self, key: &Key, update: &Update) -> Option<(Found, bool)> {
         let place = self.place(key)?;
         let (found, changes) = overwrite(update, &self.keys[place].state, self.moment);
-        Some((found, self.note([(place, changes)])))
+        Some(match self.note([(place, changes)]) {
+            Ok(wrote) => (found, wrote),
+            Err(why) => (Found { reply: Some(Box::new(why)), ..Found::default() }, false),
+        })
     }
 
     /// What GET finds. None if the key is not of the series.

@@ -13,8 +13,6 @@ use tidemark_core::{Reply, Value, Verb};
 
 /// A string is one element.
 const ONLY: &[u8] = b"";
-/// As long as a string may become, in bytes.
-const LONGEST: usize = 512 * 1024 * 1024;
 
 /// Evaluates a command of strings; none if it is another's.
 pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<Answer> {
@@ -192,7 +190,7 @@ const TOO_LONG: Reply = Reply::error("ERR string exceeds maximum allowed size (p
 fn append(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     let [more] = exactly(args, "append")?;
     let before = value(draft)?.unwrap_or_else(|| Value::from(&b""[..]));
-    if before.len() + more.len() > LONGEST {
+    if before.len() + more.len() > draft.moment.longest {
         return Err(TOO_LONG);
     }
     draft.modify(vec![Modifier::Tail(more.clone())]);
@@ -207,7 +205,7 @@ fn set_range(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     if part.is_empty() {
         return Ok(Reply::count(before.map_or(0, |value| value.len())));
     }
-    let end = offset.checked_add(part.len()).filter(|end| *end <= LONGEST).ok_or(TOO_LONG)?;
+    let end = offset.checked_add(part.len()).filter(|end| *end <= draft.moment.longest).ok_or(TOO_LONG)?;
     draft.modify(vec![Modifier::Patch { offset: offset as u64, bytes: part.clone() }]);
     Ok(Reply::count(before.map_or(0, |value| value.len()).max(end)))
 }

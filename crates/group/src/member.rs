@@ -170,8 +170,9 @@ impl<P: Protocol> Member<P> {
 
     /// Tells the time: ticks that are due, and timers of the host. REQUIRES: [`Self::commit`] after it.
     pub fn fire_timers(&mut self, now: Now) {
-        while self.next_tick <= now.mono {
-            self.next_tick += self.config.tick_us;
+        if self.next_tick <= now.mono {
+            // Ticks that passed while the process was busy count once: what others have said meanwhile waits to be heard.
+            self.next_tick = (self.next_tick + self.config.tick_us).max(now.mono);
             self.raft.tick();
         }
         if self.leads() && !self.is_over() {

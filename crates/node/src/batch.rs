@@ -107,8 +107,8 @@ impl Core {
             }
             match outgoing.link {
                 None => outgoing.free = FrameBuffer::default(),
-                Some(link) if outgoing.free.len() > self.config.backlog_bytes => {
-                    let bytes = outgoing.free.len();
+                Some(link) if outgoing.free.overflows(self.config.backlog_bytes) => {
+                    let bytes = outgoing.free.len() + outgoing.free.large_bytes();
                     outgoing.free = FrameBuffer::default();
                     self.counters.message_bytes_dropped += bytes as u64;
                     let why =
@@ -125,7 +125,7 @@ impl Core {
     #[inline]
     pub(crate) fn hold_back<T: Serialize>(&mut self, node: NodeId, message: &T) {
         if let Some(outgoing) = self.outgoing.get_mut(node.index()) {
-            outgoing.held.push(message);
+            outgoing.held.push_parted(message, self.config.parts.above);
             self.speaks = true;
         }
     }
@@ -144,7 +144,20 @@ impl Core {
         if !batch.is_empty()
             && let Some(link) = self.links.get(id)
         {
-            batch.take_into(&mut link.out);
+            link.parts.take_large(batch);
+            if !batch.is_empty() {
+                batch.take_into(&mut link.out);
+            }
+            self.announce(id);
+        }
+    }
+
+    /// Queues what `batch` holds behind what leaves in parts on a link.
+    pub(crate) fn say_behind(&mut self, id: LinkId, batch: &mut FrameBuffer) {
+        if !batch.is_empty()
+            && let Some(link) = self.links.get(id)
+        {
+            link.parts.push_behind(batch);
             self.announce(id);
         }
     }

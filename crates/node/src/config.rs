@@ -1,9 +1,10 @@
 //! What a node needs to know to run.
 
 use crate::layout::{ClusterLayout, NodeId, NodeLayout};
+use crate::link::parts::PartSizes;
 use crate::observe::Observer;
 use std::sync::Arc;
-use tidemark_core::{DcId, Micros};
+use tidemark_core::{DcId, Micros, SharedLimit};
 use tidemark_store::log::Fsync;
 
 /// What a node needs to know to run. Addresses and clients are its driver's business.
@@ -22,6 +23,8 @@ pub struct Config {
     pub boot: String,
     /// How far ahead of physical time a stamp may lie, in microseconds.
     pub max_skew_us: Micros,
+    /// How large values and records may be: who has a clone may change it.
+    pub limit: SharedLimit,
     /// The size of a log segment.
     pub log_segment_bytes: u64,
     /// How much log is kept for absent peers.
@@ -37,6 +40,8 @@ pub struct Config {
     pub backlog_bytes: usize,
     /// What a frame of a replication stream holds of one partition at most, about, in bytes; one record in any case.
     pub stream_frame_bytes: usize,
+    /// What leaves in parts, and how large they are.
+    pub parts: PartSizes,
     /// How long the node waits between attempts.
     pub pace: Pace,
     /// How much a member of a Raft group keeps for the others.

@@ -2,7 +2,7 @@
 
 use crate::factory::{Factory, OpenError};
 use crate::job::{Done, Result as JobResult};
-use crate::link::frame::HEADER;
+use crate::link::frame::{Framed, HEADER};
 use crate::link::table::{Role, Stage};
 use crate::node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach, Released,
@@ -62,8 +62,15 @@ impl<P: Protocol> NodeOf<P> {
             if link.waiting.is_some() {
                 return Ok(Flow::Pause);
             }
-            let Some(payload) = link.decoder.next(bytes)? else { return Ok(Flow::Go) };
-            let (whole, taken) = (HEADER + payload.len(), self.take_payload(id, payload));
+            let Some(framed) = link.decoder.next(bytes)? else { return Ok(Flow::Go) };
+            let whole = HEADER + framed.payload().len();
+            let taken = match framed {
+                Framed::Whole(payload) => self.take_payload(id, payload),
+                Framed::Part(part) => match link.assembly.take(part)? {
+                    Some(payload) => self.take_payload(id, &payload),
+                    None => Ok(()),
+                },
+            };
             bytes.advance(whole);
             taken?;
         }

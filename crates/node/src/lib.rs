@@ -42,6 +42,7 @@ pub use inspect::{Inspect, MemberView, PartitionView};
 pub use job::{Done, Job, Lane};
 pub use layout::{ClusterLayout, GroupId, Groups, NodeId, NodeLayout, WanLink};
 pub use link::hello::LinkKind;
+pub use link::parts::PartSizes;
 pub use node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output, Reach,
     Released, SessionId,

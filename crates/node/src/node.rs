@@ -76,7 +76,7 @@ impl SessionId {
 }
 
 /// Names a connection to another node. Never used again in this start of the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
 /// The number of a batch: 1 is the first. Later batches have higher numbers.

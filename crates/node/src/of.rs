@@ -79,6 +79,7 @@ impl<P: Protocol> NodeOf<P> {
             ceiling_us: config.pace.ceiling_us,
             several: config.cluster.is_divided(config.dc()),
             max_skew_us: config.max_skew_us,
+            limit: config.limit.clone(),
             log_segment_bytes: config.log_segment_bytes,
             log_retain_bytes: config.log_retain_bytes,
             relays: config.pace.relay_after_us > 0,

@@ -31,6 +31,9 @@ enum Begin<P: Protocol> {
 impl<P: Protocol> NodeOf<P> {
     #[inline]
     pub(crate) fn begin_operation(&mut self, id: SessionId, op: Op) -> Option<Outcome> {
+        if let Err(why) = self.core.config.limit.get().admits(op.writes().unwrap_or_default()) {
+            return Some(Outcome::Failed(why));
+        }
         // Taken out of the table while it runs: the host replies within the call.
         let mut session = self.sessions.take(id)?;
         let begin = match &mut session.sharing {

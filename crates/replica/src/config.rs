@@ -3,7 +3,7 @@
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Topology};
-use tidemark_core::{DcId, Micros, PartitionId};
+use tidemark_core::{DcId, Micros, PartitionId, SharedLimit};
 use tidemark_store::log::Fsync;
 
 /// The time, on two clocks.
@@ -36,6 +36,8 @@ pub struct HostConfig<P: Protocol> {
     pub several: bool,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
+    /// How large values and records may be.
+    pub limit: SharedLimit,
     /// The size of a log segment, in bytes.
     pub log_segment_bytes: u64,
     /// How much log is kept for peers that are away, in bytes.

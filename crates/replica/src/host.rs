@@ -8,13 +8,14 @@ use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
+use crate::refusal::reserve;
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::cx::{Effect, Moment};
 use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
-use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_core::{Failure, Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position};
@@ -162,10 +163,11 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(refusal) = self.may_write(bytes)
+            && let Err(failure) =
+                self.config.limit.get().admits(bytes).and_then(|()| self.may_write(bytes).map_err(Failure::from))
         {
             let (from, cause) = (self.server(to), 0);
-            return self.replies.push(Output::Reply { ticket, from, reply: Err(refusal.into()), cause });
+            return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });
         }
         self.wall(now);
         if let Some(bytes) = writes
@@ -209,9 +211,17 @@ impl<P: Protocol> Host<P> {
         let me = self.server(to);
         let place = &mut self.places[self.place_of[to.index()]];
         let protocol = place.protocol.as_mut().expect("every partition has started");
-        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
-        let HostConfig { topology, params, .. } = &self.config;
-        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
+        let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
+        let turn = self.group.as_ref().map_or(0, |group| group.turn.len());
+        let (log, lacked_room) = (&mut self.log, &mut self.lacked_room);
+        let segment_bytes = self.config.log_segment_bytes;
+        let room = &mut |bytes| {
+            let room = reserve(log, (turn, segment_bytes), bytes);
+            *lacked_room = room.is_err();
+            room.map_err(Failure::from)
+        };
+        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects).with_room(room);
         event(protocol, &mut cx);
         for effect in effects.drain(..) {
             self.carry_out(now, me, effect);
@@ -239,8 +249,8 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[at];
         place.before_turn = place.written;
         let recovered = place.recovered(me.dc, self.known.life);
-        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
-        let HostConfig { topology, params, .. } = &self.config;
+        let HostConfig { topology, params, max_skew_us, limit, .. } = &self.config;
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: *max_skew_us, limit: limit.get() };
         let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         place.protocol = Some(P::start(recovered, &mut cx));
         effects.into_iter().for_each(|effect| self.carry_out(now, me, effect));

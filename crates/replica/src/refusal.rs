@@ -4,10 +4,13 @@ use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
-use tidemark_store::log::LogError;
+use tidemark_store::log::{Log, LogError};
 
 /// What a record takes beside its key and value, generously.
 const ORDINARY: usize = 256;
+
+/// The most that a turn of a group may write, unless it is one record: it becomes one entry, which travels as a whole.
+const TURN_BYTES_MAX: usize = 1 << 30;
 
 /// Left free for the small records that keep a server going when writes are refused.
 fn reserve_bytes(segment_bytes: u64) -> usize {
@@ -57,6 +60,18 @@ pub enum StreamRefusal {
     /// The sender's log cannot be read.
     #[error("the log cannot be read: {0}")]
     Unreadable(String),
+    /// The next record is larger than the receiver takes: the stream stands still until the limit there is raised.
+    #[error(
+        "record {seq} has {bytes} bytes, and the receiver takes {takes} at most: proto-max-bulk-len is larger at the sender"
+    )]
+    TooLarge {
+        /// Its number.
+        seq: u64,
+        /// Its size.
+        bytes: usize,
+        /// The largest that the receiver takes.
+        takes: usize,
+    },
 }
 
 impl StreamRefusal {
@@ -72,7 +87,9 @@ impl StreamRefusal {
                 "a peer knows log {known:016x} of this node, but its data directory holds {found:016x}: it was emptied \
                  or replaced"
             ),
-            Self::Truncated { .. } | Self::NotRelayed | Self::Unreadable(_) => return None,
+            Self::Truncated { .. } | Self::NotRelayed | Self::TooLarge { .. } | Self::Unreadable(_) => {
+                return None;
+            }
         };
         Some(format!(
             "this node takes no more writes, which no peer would receive: {what}. Stop it, restore its own data \
@@ -90,6 +107,14 @@ pub enum WriteRefusal {
     /// They cannot be logged.
     #[error(transparent)]
     Log(LogError),
+    /// This turn of a group is large enough already.
+    #[error("{turn} bytes are being written, and {bytes} more are too many at once")]
+    Turn {
+        /// What it writes already, in bytes.
+        turn: usize,
+        /// What it would write in addition.
+        bytes: usize,
+    },
 }
 
 impl WriteRefusal {
@@ -103,7 +128,8 @@ impl From<WriteRefusal> for Failure {
     fn from(refusal: WriteRefusal) -> Self {
         match refusal {
             WriteRefusal::Disowned(why) => Self::Misconfigured(why),
-            WriteRefusal::Log(error) => Self::Unavailable(error.to_string()),
+            WriteRefusal::Log(error @ LogError::TooLarge { .. }) => Self::Refused(error.to_string()),
+            other => Self::Unavailable(other.to_string()),
         }
     }
 }
@@ -126,16 +152,15 @@ impl<P: Protocol> Host<P> {
     pub(crate) fn may_write(&mut self, bytes: usize) -> Result<(), WriteRefusal> {
         match &self.disowned {
             Some(why) => Err(WriteRefusal::Disowned(why.clone())),
-            None => self.make_room(bytes).map_err(WriteRefusal::Log),
+            None => self.make_room(bytes),
         }
     }
 
     /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
     /// changes anything.
-    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), LogError> {
-        let bytes = bytes + ORDINARY;
-        let reserve = reserve_bytes(self.config.log_segment_bytes);
-        let room = self.log.reserve(8, bytes + reserve);
+    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), WriteRefusal> {
+        let turn = self.group.as_ref().map_or(0, |group| group.turn.len());
+        let room = reserve(&mut self.log, (turn, self.config.log_segment_bytes), bytes);
         self.lacked_room = room.is_err();
         room
     }
@@ -145,4 +170,17 @@ impl<P: Protocol> Host<P> {
         let refused = self.lacked_room || self.disowned.is_some();
         refused.then(|| self.can_write().err()).flatten()
     }
+}
+
+/// The same, of a log, where so much was written in this turn already.
+pub(crate) fn reserve(
+    log: &mut Log,
+    (turn, segment_bytes): (usize, u64),
+    bytes: usize,
+) -> Result<(), WriteRefusal> {
+    if turn > 0 && turn + bytes > TURN_BYTES_MAX {
+        return Err(WriteRefusal::Turn { turn, bytes });
+    }
+    let bytes = bytes + ORDINARY + reserve_bytes(segment_bytes);
+    log.reserve(8, bytes).map_err(WriteRefusal::Log)
 }

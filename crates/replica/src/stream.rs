@@ -23,6 +23,7 @@ mod relay;
 
 pub use error::StreamError;
 pub(crate) use outgoing::OutgoingStream;
+use outgoing::carried;
 pub(crate) use relay::{Beat, Relay};
 
 /// What a receiver has of one peer's records.
@@ -167,7 +168,7 @@ impl<P: Protocol> Host<P> {
     /// it. Nothing if the stream is closed.
     ///
     /// # Errors
-    /// The log dropped what comes next, or cannot be read; the stream is closed.
+    /// The log dropped what comes next, or cannot be read, or the receiver does not take it; the stream is closed.
     pub fn poll_stream(
         &mut self,
         partition: PartitionId,
@@ -365,7 +366,7 @@ fn read_stream<P: Protocol>(
     max_bytes: usize,
     out: &mut Vec<StreamItem<P>>,
 ) -> Result<(), StreamRefusal> {
-    let mut bytes = 0;
+    let (mut bytes, takes) = (0, stream.takes);
     while bytes < max_bytes {
         let Some(frame) = log.read_before(&mut stream.cursor, durable).map_err(unreadable)? else { break };
         if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= stream.sent {
@@ -376,6 +377,9 @@ fn read_stream<P: Protocol>(
         }
         let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
             .map_err(|error| StreamRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
+        if parts.0.contains(to) {
+            carried(takes, frame.seq, frame.payload.len())?;
+        }
         bytes += frame.payload.len();
         stream.sent = frame.seq;
         out.push(item(frame.seq, to, parts));

@@ -8,7 +8,7 @@ use crate::config::{MemoryPolicy, SessionScope};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tidemark_core::{DcId, Micros};
+use tidemark_core::{DcId, Micros, SharedLimit};
 pub use tidemark_node::{ClusterLayout, NodeId, NodeLayout, WanLink};
 use tidemark_store::log::Fsync;
 
@@ -40,6 +40,8 @@ pub struct NodeConfig {
     pub session_scope: SessionScope,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
+    /// How large values and records may be: CONFIG SET changes it.
+    pub limit: SharedLimit,
     /// The size of a log segment.
     pub log_segment_bytes: u64,
     /// How much log is kept for absent peers.
@@ -85,6 +87,7 @@ impl NodeConfig {
             fsync: Fsync::EverySec,
             session_scope: SessionScope::default(),
             max_skew_us: 5_000_000,
+            limit: SharedLimit::default(),
             log_segment_bytes: 64 << 20,
             log_retain_bytes: 8 << 30,
             snapshot_every_bytes: 256 << 20,

@@ -321,6 +321,7 @@ pub(crate) fn config(what: &Measurement) -> Config {
         overlap_percent: 0,
         keys_a_partition: KEYS,
         mix: Mix::default(),
+        parts: tidemark_node::PartSizes::default(),
         segment_bytes: 1 << 20,
         snapshot_bytes: 64 << 20,
         deep: false,

@@ -51,6 +51,8 @@ pub struct Options {
     pub interactive: u32,
     /// What a region cannot send to another one comes through a third.
     pub relays: bool,
+    /// Logs have tiny segments, which most records do not fit, and values leave in tiny parts.
+    pub large: bool,
     /// Edge clients, in protocols that have them: 0 to 64. Half of the reads and writes of sessions then are commands of data types, at
     /// least.
     pub edge: usize,
@@ -83,6 +85,7 @@ impl Default for Options {
             typed: 0,
             interactive: 0,
             relays: false,
+            large: false,
             edge: 0,
             lists: false,
             edge_k1: false,

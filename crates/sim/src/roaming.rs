@@ -238,6 +238,7 @@ fn config(rng: &mut Rng) -> Config {
         overlap_percent: 10,
         keys_a_partition: 6,
         mix: Mix::default(),
+        parts: tidemark_node::PartSizes::default(),
         segment_bytes: 1 << 20,
         snapshot_bytes: 1 << 20,
         deep: false,

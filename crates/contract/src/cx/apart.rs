@@ -3,12 +3,14 @@
 
 use super::Cx;
 use super::series::carry_out;
+use super::size::refusal;
 use super::typed::seen_together;
 use crate::Protocol;
 use crate::programs::{self, Interpreted, Program};
 use crate::two_phase::Writes;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use tidemark_core::limit::bytes_of;
 use tidemark_core::{Command, Found, Hlc, Key, Op, Outcome, Reply, Update, Write};
 use tidemark_crdt::cell::Cell;
 use tidemark_crdt::deadline::Deadlines;
@@ -179,13 +181,23 @@ impl<P: Protocol> Cx<'_, P> {
             expiring: ground.expiring,
             alone: self.topology.dcs == 1,
             past: None,
+            longest: self.limit.value(),
         };
         if command.verb.is_program() {
-            return interpret(command, &keys, looked, moment);
+            return self.bounded(interpret(command, &keys, looked, moment));
         }
         let states: Vec<State> = looked.into_iter().map(Looked::state).collect();
         let (reply, changes) = evaluate_many(command, &keys, &states.iter().collect::<Vec<_>>(), moment);
-        Evaluated { reply, writes: written(keys.into_iter().cloned().zip(changes), moment) }
+        self.bounded(Evaluated { reply, writes: written(keys.into_iter().cloned().zip(changes), moment) })
+    }
+
+    /// What a command comes to, unless it writes too much: each partition keeps its part until all have, and there is one limit for all.
+    fn bounded(&self, evaluated: Evaluated) -> Evaluated {
+        let bytes = evaluated.writes.iter().map(|(key, write)| bytes_of(key, write)).sum();
+        match self.limit.admits(bytes) {
+            Ok(()) => evaluated,
+            Err(why) => Evaluated { reply: refusal(&why), writes: Vec::new() },
+        }
     }
 }
 

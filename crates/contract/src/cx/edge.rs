@@ -6,6 +6,7 @@ use super::series::carry_out;
 use crate::Protocol;
 use crate::two_phase::{Updates, Writes};
 use bytes::Bytes;
+use tidemark_core::limit::bytes_of;
 use tidemark_core::{
     DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Shown, Update, Write,
 };
@@ -28,11 +29,26 @@ impl<P: Protocol> Cx<'_, P> {
     ) -> (Writes, WithoutEffect) {
         // Nothing else than what was seen decides: another region may accept the same.
         let (alone, expiring) = (false, true);
-        let moment = Moment { time, origin: DcId::EDGE, floor, expiring, alone, past: Some(number) };
+        let (past, longest) = (Some(number), self.limit.value());
+        let moment = Moment { time, origin: DcId::EDGE, floor, expiring, alone, past, longest };
         let (mut writes, mut without) = (Writes::new(), WithoutEffect::new());
+        let mut bytes = 0;
         for (key, updates) in updates {
-            let effect = self.series_of(&key, updates, view, moment, &mut without);
-            writes.extend(effect.map(|effect| (key, Write::Apply(effect.encode()))));
+            let places: Vec<u32> = updates.iter().map(|(place, _)| *place).collect();
+            let Some(effect) = self.series_of(&key, updates, view, moment, &mut without) else { continue };
+            let write = Write::Apply(effect.encode());
+            let more = bytes + bytes_of(&key, &write);
+            match self.limit.admits(more) {
+                Ok(()) => {
+                    bytes = more;
+                    writes.push((key, write));
+                }
+                Err(_) => {
+                    let why = format!("ERR {}", self.limit.refusal(more));
+                    without.retain(|(place, _)| !places.contains(place));
+                    without.extend(places.into_iter().map(|place| (place, why.clone())));
+                }
+            }
         }
         (writes, without)
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Verb, Write};
+use tidemark_core::{Command, Failure, Found, Hlc, Key, Reply, Stamp, Update, Verb, Write};
 use tidemark_crdt::effect::Change;
 use tidemark_crdt::{
     Effect, Moment, Prepared, State, deadline_time, evaluate, evaluate_many, overwrite, string_of,
@@ -23,6 +23,7 @@ impl<P: Protocol> Cx<'_, P> {
             expiring: self.store.is_expiring(),
             alone: self.topology.dcs == 1,
             past: None,
+            longest: self.limit.value(),
         }
     }
 
@@ -79,12 +80,15 @@ impl<P: Protocol> Cx<'_, P> {
 
     /// What unconditional writes of keys of this partition come to, as a reader with `view` sees the keys: effects, if they are of
     /// data types or may have expired. `saw` is called with each version that was looked at, which the writes depend on.
+    ///
+    /// # Errors
+    /// All of it together is too large for a version.
     pub fn overwritten(
         &mut self,
         writes: Vec<(Key, Write)>,
         view: &P::View,
         mut saw: impl FnMut(&Version<P::Meta>),
-    ) -> Vec<(Key, Write)> {
+    ) -> Result<Vec<(Key, Write)>, Failure> {
         let overwritten = |(key, write): (Key, Write)| {
             if matches!(write, Write::Apply(_)) {
                 return (key, write); // evaluated before
@@ -92,7 +96,9 @@ impl<P: Protocol> Cx<'_, P> {
             let looked = self.look(&key, Update::put(write), view, &mut saw);
             (key, looked.write.unwrap_or(Write::Remove))
         };
-        writes.into_iter().map(overwritten).collect()
+        let writes = writes.into_iter().map(overwritten).collect();
+        self.admits_all(&writes)?;
+        Ok(writes)
     }
 
     /// The floor does not rise as long as this holds: what was evaluated by it has not been written yet.

@@ -57,10 +57,11 @@ impl<P: Protocol> Cx<'_, P> {
         draft: impl FnOnce(&mut S, &mut Self) -> Result<Draft<P::Meta>, Failure>,
     ) -> (Outcome, S) {
         let saw = &mut |version: &Version<P::Meta>| see(&mut seen, version);
-        let (mut looked, evaluated) = match self.is_evaluated(key, &update) {
+        let (looked, evaluated) = match self.is_evaluated(key, &update) {
             true => (self.evaluate(key, &update, view, Hlc::at(self.now), saw), Some(update)),
             false => (self.look_at_register(key, update, view, saw), None),
         };
+        let mut looked = self.admitted(key, looked);
         if looked.write.is_none() {
             return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
         }
@@ -71,6 +72,7 @@ impl<P: Protocol> Cx<'_, P> {
                     && deadline <= stamp.ts
                 {
                     looked = self.evaluate(key, &update, view, stamp.ts, &mut |_| ()); // R17
+                    looked = self.admitted(key, looked);
                 }
                 let Before { previous, write: Some(write), effects } = looked else {
                     return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
@@ -99,10 +101,11 @@ impl<P: Protocol> Cx<'_, P> {
         view: &P::View,
         mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Before {
-        match self.is_evaluated(key, &update) {
+        let looked = match self.is_evaluated(key, &update) {
             true => self.evaluate(key, &update, view, Hlc::at(self.now), &mut saw),
             false => self.look_at_register(key, update, view, &mut saw),
-        }
+        };
+        self.admitted(key, looked)
     }
 
     /// Whether an update is one of a data type, or of a key that is of one.

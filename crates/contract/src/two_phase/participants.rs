@@ -2,7 +2,8 @@
 
 use super::{Adds, Agreed, Commit, DOUBT_US, Part, State, Transaction, TwoPhase, Tx, Writes};
 use crate::Wire;
-use tidemark_core::{Failure, Hlc, Micros};
+use tidemark_core::limit::bytes_of;
+use tidemark_core::{Failure, Hlc, Limit, Micros};
 
 impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// Proposes a time for a transaction, which is pending from `now` on, and adds to it.
@@ -25,6 +26,17 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         self.pending.push(Transaction { time, snap, writes, watched, looked: false, state });
         self.unsaved = true;
         self.said.push((tx.0, Commit::Prepared(tx.1, Ok((time, added)), sure)));
+    }
+
+    /// Whether what these writes bring can be kept beside all that is pending: it becomes durable with them, in one record.
+    ///
+    /// # Errors
+    /// It cannot before some of that has ended.
+    pub fn has_room(&self, writes: &Writes, limit: Limit) -> Result<(), Failure> {
+        let pending = self.pending.iter().flat_map(|transaction| &transaction.writes);
+        let bytes = pending.chain(writes).map(|(key, write)| bytes_of(key, write)).sum();
+        let full = |_| Failure::Unavailable("too much is under way in other transactions; try again".into());
+        limit.admits(bytes).map_err(full)
     }
 
     /// Proposes no time: the transaction will not commit.

@@ -79,7 +79,7 @@ impl Width {
     }
 }
 
-fn parse(args: &[Bytes]) -> Result<Vec<Step>, Reply> {
+fn parse(args: &[Bytes], longest: usize) -> Result<Vec<Step>, Reply> {
     let (mut steps, mut overflow, mut rest) = (Vec::new(), Overflow::Wrap, args);
     while let [word, behind @ ..] = rest {
         if is(word, "overflow")
@@ -101,7 +101,7 @@ fn parse(args: &[Bytes]) -> Result<Vec<Step>, Reply> {
             _ => return Err(SYNTAX),
         };
         let width = Width::parse(&behind[0])?;
-        let offset = offset(&behind[1], Some(width.bits))?;
+        let offset = offset(&behind[1], Some(width.bits), longest)?;
         let operand = if used == 3 { int(&behind[2])? } else { 0 };
         steps.push(Step { action: action(operand), width, offset, overflow });
         rest = &behind[used..];
@@ -111,7 +111,7 @@ fn parse(args: &[Bytes]) -> Result<Vec<Step>, Reply> {
 
 /// BITFIELD, and BITFIELD_RO.
 pub(super) fn run(draft: &mut Draft<'_>, args: &[Bytes], read_only: bool) -> Answer {
-    let steps = parse(args)?;
+    let steps = parse(args, draft.moment.longest)?;
     let writes = steps.iter().filter(|step| !matches!(step.action, Action::Get));
     let end = writes.map(|step| step.offset + u64::from(step.width.bits)).max();
     if read_only && end.is_some() {

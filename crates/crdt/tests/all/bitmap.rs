@@ -44,6 +44,7 @@ fn bitop_looks_at_its_operation_before_its_keys() {
         expiring: false,
         alone: false,
         past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
     };
     let (none, mut set) = (State::default(), State::default());
     let add = Command::new(Verb::SAdd, vec![Bytes::from("m")]);

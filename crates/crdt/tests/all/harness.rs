@@ -70,8 +70,15 @@ impl Desk {
         }
         let (floor, state) = (self.floor, self.keys.entry(words[1].clone()).or_default());
         let command = Command { seed: self.time, ..Command::new(*verb, words[2..].to_vec()) };
-        let moment =
-            Moment { time: now, origin: self.region, floor, expiring: false, alone: false, past: None };
+        let moment = Moment {
+            time: now,
+            origin: self.region,
+            floor,
+            expiring: false,
+            alone: false,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let prepared = if verb.takes_keys() {
             let (reply, mut changes) = evaluate_many(&command, &[&Key(words[1].clone())], &[state], moment);
             Prepared { reply, changes: changes.remove(0) }

@@ -5,9 +5,9 @@ mod keys;
 
 use commands::{Line, draw};
 use keys::{Keys, shown};
-use tidemark_core::{DcId, Hlc, Reply, Stamp, without};
+use tidemark_core::{Command, DcId, Hlc, Key, Reply, Stamp, Verb, without};
 use tidemark_crdt::series::rule;
-use tidemark_crdt::{Effect, Moment, State};
+use tidemark_crdt::{Effect, Moment, Series, State};
 
 /// How many series are tried.
 const SEEDS: u64 = 20_000;
@@ -31,7 +31,15 @@ fn past(random: &mut fastrand::Rng, theme: usize) -> (Keys, u64, Hlc) {
 }
 
 fn moment(time: u64, origin: u8, floor: Hlc) -> Moment {
-    Moment { time: Hlc::at(time), origin: DcId(origin), floor, expiring: true, alone: false, past: None }
+    Moment {
+        time: Hlc::at(time),
+        origin: DcId(origin),
+        floor,
+        expiring: true,
+        alone: false,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    }
 }
 
 /// How the two differ, if they do.
@@ -135,5 +143,33 @@ fn an_effect_of_a_series_survives_the_wire_and_names_no_trial() {
         let trial = u64::MAX.to_be_bytes();
         let names = state.elements();
         assert!(names.iter().all(|(element, _)| !element.name.windows(6).any(|part| *part == trial[..6])));
+    }
+}
+
+/// What the commands of a series write counts together, overwritten or not, and so does what they make strings longer by.
+#[test]
+fn a_series_writes_no_more_than_a_version_may_have() {
+    let longest = 100_000;
+    let moment = Moment { longest, ..moment(BEGIN, 0, Hlc::ZERO) };
+    let limit = tidemark_core::Limit::of_values(longest);
+    let value = bytes::Bytes::from(vec![b'v'; longest]);
+    let append = |value: &bytes::Bytes| Command::new(Verb::Append, vec![value.clone()]);
+    let grow = Command::new(Verb::SetRange, vec!["99990".into(), "x".into()]);
+    for (command, each) in [(append(&value), longest), (grow, 99_990)] {
+        let mut series = Series::new(moment);
+        let written = (0..100).take_while(|nth| {
+            let key = Key::from(format!("k{nth}").as_str());
+            series.add(key.clone(), State::default());
+            let (reply, wrote) = series.run(&key, &command).unwrap();
+            assert_eq!(wrote, !matches!(reply, Reply::Error(_)), "{reply:?}");
+            wrote
+        });
+        assert_eq!(written.count(), limit.written() / (each + 100), "{:?}", command.verb);
+        let changed = series.finish().changes;
+        let bytes: usize = changed
+            .iter()
+            .map(|(_, changes)| Effect { floor: Hlc::ZERO, changes: changes.clone() }.encode().len())
+            .sum();
+        assert!(bytes <= limit.written());
     }
 }

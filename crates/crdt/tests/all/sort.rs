@@ -22,7 +22,15 @@ impl Store {
     fn moment(&mut self) -> Moment {
         self.time += 1;
         let time = Hlc::at(1_700_000_000_000_000 + self.time);
-        Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: true, alone: true, past: None }
+        Moment {
+            time,
+            origin: DcId(0),
+            floor: Hlc::ZERO,
+            expiring: true,
+            alone: true,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        }
     }
 
     fn apply(&mut self, key: usize, moment: Moment, changes: Vec<tidemark_crdt::effect::Change>) {

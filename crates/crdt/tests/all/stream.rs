@@ -60,8 +60,15 @@ impl Place {
     fn run(&mut self, line: &str) -> (String, (Stamp, Effect)) {
         self.time += 1;
         let (time, origin) = (Hlc::at(self.time), DcId(self.origin));
-        let moment =
-            Moment { time, origin, floor: Hlc::ZERO, expiring: false, alone: self.alone, past: None };
+        let moment = Moment {
+            time,
+            origin,
+            floor: Hlc::ZERO,
+            expiring: false,
+            alone: self.alone,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let prepared = evaluate(&command(&words(line)).1, &self.state, moment);
         let effect = Effect { floor: Hlc::ZERO, changes: prepared.changes };
         let version = (Stamp::new(time, origin), Effect::decode(&effect.encode()).expect("just encoded"));

@@ -157,8 +157,15 @@ impl Keys {
     fn run(&mut self, verb: Verb, args: &[&str], keys: &[usize]) -> Reply {
         self.time += 1_000;
         let time = Hlc::at(self.time);
-        let moment =
-            Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: false, past: None };
+        let moment = Moment {
+            time,
+            origin: DcId(0),
+            floor: Hlc::ZERO,
+            expiring: false,
+            alone: false,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let names: Vec<Key> = keys.iter().map(|key| Key::from(&key.to_string()[..])).collect();
         let args = args.iter().map(|argument| Bytes::copy_from_slice(argument.as_bytes())).collect();
         let command = Command { keys: names[1..].to_vec(), ..Command::new(verb, args) };

@@ -49,7 +49,15 @@ impl Region {
 
 /// The moment of a command in a region that is alone.
 pub(crate) fn moment(time: Hlc, origin: DcId) -> Moment {
-    Moment { time, origin, floor: Hlc::ZERO, expiring: false, alone: true, past: None }
+    Moment {
+        time,
+        origin,
+        floor: Hlc::ZERO,
+        expiring: false,
+        alone: true,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    }
 }
 
 /// The key and the command that words mean.

@@ -193,6 +193,7 @@ fn infinities_are_weighed_as_in_redis() {
         expiring: false,
         alone: false,
         past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
     };
     let held = |members: &str| {
         let mut state = State::default();

@@ -68,6 +68,7 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
             ceiling_us: 3_000_000,
             several: false,
             max_skew_us: 1_000_000,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 20,
             relays: false,

@@ -47,6 +47,7 @@ impl Pair {
             ceiling_us: 3_000_000,
             several: false,
             max_skew_us: 1_000_000,
+            limit: tidemark_core::SharedLimit::default(),
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 30,
             relays: false,

@@ -96,6 +96,9 @@ impl<P: Protocol> NodeOf<P> {
                 let way = ("this node's log".into(), remedy.into());
                 return Some(feed(place, since, Grade::Stuck, refusal.to_string(), way));
             }
+            Some((_, since, refusal @ StreamRefusal::TooLarge { .. })) => {
+                return Some(too_large(place, since, &refusal, &self.node_of(to)));
+            }
             Some((_, since, refusal)) => return Some(needs_seeding(place, Some(since), refusal.to_string())),
             None if status.needs_seeding => {
                 let what = format!("the log that {to} needs was dropped: it was away for too long");
@@ -197,6 +200,9 @@ impl<P: Protocol> NodeOf<P> {
         if direct {
             return None;
         }
+        if let Some((_, since, refusal @ StreamRefusal::TooLarge { .. })) = refused {
+            return Some(too_large(place, *since, refusal, self.core.name_of(self.core.me)));
+        }
         if let Some((_, since, refusal)) = refused {
             let what = format!("no records of {from} come: {refusal}");
             return Some(needs_seeding(place, Some(*since), what));
@@ -286,12 +292,16 @@ fn held(place: String, since: Micros, what: &str, node: &str, why: &Reason) -> C
             let remedy = format!("Run the same version of Tidemark on node {node} as on the sender.");
             (Grade::Stuck, format!("another version of Tidemark on node {node}"), remedy)
         }
-        Cause::Size => {
-            let remedy = format!("Restart node {node} with the sender's limits and a larger log_segment.");
-            (Grade::Stuck, format!("larger limits on node {node}"), remedy)
-        }
     };
     feed(place, since, grade, format!("{what}: {}", why.what), (waits_for, remedy))
+}
+
+/// A record is larger than what `node`, its receiver, takes.
+fn too_large(place: String, since: Micros, refusal: &StreamRefusal, node: &str) -> Condition {
+    let remedy =
+        "Set proto-max-bulk-len (CONFIG SET) to what it is at the sender, at every node of the receiver's region.";
+    let way = (format!("a larger proto-max-bulk-len at node {node}"), remedy.into());
+    feed(place, since, Grade::Stuck, refusal.to_string(), way)
 }
 
 fn needs_seeding(place: String, since: Option<Micros>, what: String) -> Condition {

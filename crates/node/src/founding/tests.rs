@@ -20,6 +20,7 @@ fn founding() -> Founding<Eventual> {
         ceiling_us: 3_000_000,
         several: false,
         max_skew_us: 0,
+        limit: tidemark_core::SharedLimit::default(),
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 20,
         relays: false,

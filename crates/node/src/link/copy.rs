@@ -6,7 +6,7 @@
 //! member   Taken            once all of it is durable, and loaded; whatever goes wrong ends the link
 //! ```
 
-use super::frame::{frame, value};
+use super::frame::{FrameBuffer, as_bytes, frame, value};
 use super::hello::LinkKind;
 use super::table::{Role, Sending};
 use crate::job::{Job, Work};
@@ -26,7 +26,7 @@ enum Part<'a> {
     /// The message that tells of it, as the library encodes it: heard when all of it is there.
     Begin(&'a [u8]),
     /// Records.
-    Records(&'a [u8]),
+    Records(#[serde(serialize_with = "as_bytes")] &'a [u8]),
     /// That was all.
     End,
 }
@@ -117,7 +117,9 @@ impl<P: Protocol> NodeOf<P> {
             Ok(Some(piece)) => {
                 sending.bytes += piece.len() as u64;
                 sending.copy = Some(copy);
-                return self.core.say_frame(id, &frame(&Part::Records(&piece)));
+                let mut batch = FrameBuffer::default();
+                batch.push_parted(&Part::Records(&piece), self.core.config.parts.above);
+                return self.core.say(id, &mut batch);
             }
             Ok(None) => {
                 sending.whole = true;

@@ -120,7 +120,9 @@ impl<P: Protocol> NodeOf<P> {
         let role = match kind {
             LinkKind::Messages => Role::MessagesOut,
             LinkKind::Stream => Role::StreamIn(StreamIn::default()),
-            LinkKind::Raft => Role::RaftOut { member: said.standing.member, start: speaker.start },
+            LinkKind::Raft => {
+                Role::RaftOut { member: said.standing.member, start: speaker.start, parted: None }
+            }
             LinkKind::Copy => match copy {
                 Some(copy) => {
                     let (to, opened) = (copy.to, copy.opened);

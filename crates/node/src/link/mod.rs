@@ -6,6 +6,7 @@ pub mod frame;
 mod handshake;
 pub mod hello;
 pub mod message;
+pub(crate) mod parts;
 mod raft;
 pub(crate) mod relays;
 pub mod stream;

@@ -1,14 +1,15 @@
 //! The links within a Raft group, and who belongs to it.
 
-use super::frame::{FrameBuffer, FrameError, values};
+use super::frame::{FrameBuffer, FrameError, Raw, values};
+use super::table::{Links, Role, Up};
 use crate::hold::Hold;
 use crate::layout::NodeId;
-use crate::node::OrderAnswer;
+use crate::node::{LinkId, OrderAnswer};
 use crate::notice::Level;
 use crate::observe::{Way, What};
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
-use tidemark_group::{Change, ChangeRefused, Member};
+use tidemark_group::{Change, ChangeRefused, Member, Message, MessageType};
 
 impl<P: Protocol> NodeOf<P> {
     /// A frame of another member. Whether it was understood.
@@ -22,6 +23,9 @@ impl<P: Protocol> NodeOf<P> {
                 Some(message) => {
                     let what = What::raft(&message);
                     self.core.sees(Way::In, node, 0, what);
+                    if message.msg_type == MessageType::MsgAppendResponse {
+                        self.core.links.has_answered(node);
+                    }
                     member.step(now, message)
                 }
                 None => understood = false,
@@ -34,22 +38,25 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn speak_to_group(&mut self) {
         let Hold::Member(member) = &mut self.hold else { return };
         let Some(place) = &self.core.place else { return };
-        let mut batches: Vec<(NodeId, FrameBuffer)> = Vec::new();
+        let mut batches: Vec<Batch> = Vec::new();
+        let above = self.core.config.parts.above;
         for message in member.take_messages() {
             let Some(node) = place.node(message.to) else { continue };
-            if self.core.links.raft_to(node).is_some() {
-                self.core.sees(Way::Out, node, 0, What::raft(&message));
+            let Some(link) = self.core.links.raft_to(node) else { continue };
+            if self.core.links.is_on_its_way(link, &message, above) {
+                continue;
             }
-            let at = batches.iter().position(|(to, _)| *to == node).unwrap_or_else(|| {
-                batches.push((node, FrameBuffer::default()));
+            self.core.sees(Way::Out, node, 0, What::raft(&message));
+            let at = batches.iter().position(|batch| batch.link == link).unwrap_or_else(|| {
+                let parted = self.core.links.get(link).is_some_and(|link| !link.parts.is_empty());
+                batches.push(Batch { link, parted, ..Batch::default() });
                 batches.len() - 1
             });
-            batches[at].1.push(&tidemark_group::encode(&message).as_slice());
+            batches[at].push(&message, above);
         }
-        for (node, mut batch) in batches {
-            if let Some(link) = self.core.links.raft_to(node) {
-                self.core.say(link, &mut batch);
-            }
+        for Batch { link, mut at_once, mut behind, .. } in batches {
+            self.core.say(link, &mut at_once);
+            self.core.say_behind(link, &mut behind);
         }
     }
 
@@ -101,6 +108,55 @@ impl<P: Protocol> NodeOf<P> {
         };
         member.change(Change::Remove(id)).map_err(|refused| refused.to_string())?;
         Ok(Vec::new())
+    }
+}
+
+/// What is said to one member.
+#[derive(Default)]
+struct Batch {
+    link: LinkId,
+    at_once: FrameBuffer,
+    /// Something leaves in parts: what has a place behind it waits.
+    parted: bool,
+    behind: FrameBuffer,
+}
+
+impl Batch {
+    /// Adds a message. One with entries, or with the number of the last that were sent, keeps its place behind others of its kind: a
+    /// member that lacks those before it refuses them, and all are sent again.
+    fn push(&mut self, message: &Message, above: usize) {
+        let bytes = tidemark_group::encode(message);
+        if message.msg_type != MessageType::MsgAppend {
+            return self.at_once.push(&Raw(&bytes));
+        }
+        self.parted |= bytes.len() > above;
+        match self.parted {
+            // Large or not: they keep their order.
+            true => drop(self.behind.push_parted(&Raw(&bytes), 0)),
+            false => self.at_once.push(&Raw(&bytes)),
+        }
+    }
+}
+
+impl Links {
+    /// Whether large entries that a message brings are on their way already, and were not answered: the library sends them again with
+    /// each sign of life of a member that it is not sure of. Remembers them otherwise.
+    fn is_on_its_way(&mut self, link: LinkId, message: &Message, above: usize) -> bool {
+        let Some(Up { role: Role::RaftOut { parted, .. }, .. }) = self.up(link) else { return false };
+        let bytes: usize = message.entries.iter().map(|entry| entry.data.len()).sum();
+        if bytes <= above {
+            return false;
+        }
+        let of = message.entries.first().map(|entry| (entry.index, message.term));
+        std::mem::replace(parted, of) == of
+    }
+
+    /// A member has answered to entries.
+    fn has_answered(&mut self, node: NodeId) {
+        let link = self.raft_to(node);
+        if let Some(Up { role: Role::RaftOut { parted, .. }, .. }) = link.and_then(|link| self.up(link)) {
+            *parted = None;
+        }
     }
 }
 

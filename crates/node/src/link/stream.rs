@@ -14,6 +14,8 @@ pub enum Request {
         server: ServerId,
         /// From where.
         resume: Resume,
+        /// The largest record that it takes, in bytes.
+        takes: u64,
     },
     /// It wants none for now.
     Close {
@@ -54,8 +56,6 @@ pub enum Cause {
     Room,
     /// The receiver does not understand it.
     Meaning,
-    /// It is larger than anything that the receiver can log.
-    Size,
 }
 
 impl Reason {
@@ -65,7 +65,6 @@ impl Reason {
             StreamError::Ahead { .. } => Cause::Clock,
             StreamError::NoRoom(_) => Cause::Room,
             StreamError::Meaning { .. } => Cause::Meaning,
-            StreamError::TooLarge(_) => Cause::Size,
             StreamError::Gap { .. } | StreamError::Ended(_) | StreamError::NotAccepted(_) => return None,
         };
         Some(Self { cause, what: error.to_string() })

@@ -41,6 +41,7 @@ impl<P: Protocol> NodeOf<P> {
         let cut = |from, to, cuts: &crate::cuts::Cuts| cuts.is_cut(from, to);
         let mut batch = FrameBuffer::default();
         let again = core.now.mono + core.config.pace.ask_again_us;
+        let takes = core.config.limit.get().received() as u64;
         let Some(Role::StreamIn(stream)) = core.links.up(id).map(|up| &mut up.role) else { return };
         let mut ended = false;
         for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
@@ -55,7 +56,8 @@ impl<P: Protocol> NodeOf<P> {
             } else if host.has_all_of(from, partition) {
                 ended = true;
             } else if stream.open.iter().all(|(server, _)| *server != from) {
-                batch.push(&Request::Open { server: from, resume: host.resume_point(from, partition) });
+                let resume = host.resume_point(from, partition);
+                batch.push(&Request::Open { server: from, resume, takes });
             }
         }
         for server in relayed {
@@ -63,7 +65,8 @@ impl<P: Protocol> NodeOf<P> {
             let open = stream.open.iter().any(|(open, _)| *open == server);
             let wanted = host.holds(partition) && !host.has_all_of(server, partition);
             if !open && wanted && !cut(at, ServerId::new(dc, partition), &core.cuts) {
-                batch.push(&Request::Open { server, resume: host.resume_point(server, partition) });
+                let resume = host.resume_point(server, partition);
+                batch.push(&Request::Open { server, resume, takes });
             }
         }
         if ended {

@@ -82,11 +82,19 @@ impl<P: Protocol> NodeOf<P> {
                 }
             }
         }
+        let too_large = match &request {
+            Request::Open { resume, takes, .. } => {
+                self.stream_out(id).and_then(|out| out.still_too_large(server, resume.received, *takes as usize))
+            }
+            _ => None,
+        };
         let Some(host) = self.hold.host_mut().filter(|host| host.holds(partition)) else { return };
         match request {
-            Request::Open { resume, .. } => {
-                let answer = match host.open_feed(server, dc, resume) {
+            Request::Open { resume, takes, .. } => {
+                let takes = takes as usize;
+                let answer = match too_large.map_or_else(|| host.open_feed(server, dc, resume), Err) {
                     Ok(incarnation) => {
+                        host.limit_feed(server, dc, takes);
                         if let Some(out) = self.stream_out(id) {
                             out.open.push(server);
                             out.held.retain(|(of, _)| *of != server);
@@ -137,15 +145,19 @@ impl<P: Protocol> NodeOf<P> {
     /// Appends what is there and durable to the link's frames; true if there is more.
     pub(crate) fn supply(&mut self, id: LinkId) -> bool {
         let Some(node) = self.core.links.up(id).map(|up| up.node) else { return false };
-        let Some(StreamOut { dc, open, .. }) = self.stream_out(id) else { return false };
-        let (dc, mut open) = (*dc, std::mem::take(open));
-        let limit = self.core.config.stream_frame_bytes;
+        let whole = self.core.links.get(id).is_some_and(|link| link.parts.is_empty());
+        let Some(StreamOut { dc, open, parted, .. }) = self.stream_out(id) else { return false };
+        let (dc, mut open, mut parted) = (*dc, std::mem::take(open), std::mem::take(parted));
+        if whole {
+            parted.clear();
+        }
+        let (limit, above) = (self.core.config.stream_frame_bytes, self.core.config.parts.above);
         let mut more = false;
         let mut batch = FrameBuffer::default();
         open.retain(|server| {
             let partition = server.partition;
             let (from, to) = (ServerId::new(self.core.dc, partition), ServerId::new(dc, partition));
-            if self.core.cuts.is_cut(from, to) {
+            if self.core.cuts.is_cut(from, to) || parted.contains(server) {
                 return true;
             }
             let Some(host) = self.hold.host_mut() else { return true };
@@ -155,8 +167,10 @@ impl<P: Protocol> NodeOf<P> {
                 self.core.counters.stream_items_out += items.len() as u64;
                 self.core.sees_items(Way::Out, node, (from, to), &items);
                 let before = batch.len();
-                batch.push(&Supply::<P>::Items { server: *server, items });
-                more |= batch.len() - before >= limit / 2;
+                match batch.push_parted(&Supply::<P>::Items { server: *server, items }, above) {
+                    true => parted.push(*server),
+                    false => more |= batch.len() - before >= limit / 2,
+                }
             }
             let Err(refusal) = polled else { return true };
             self.refuse(id, *server, &refusal);
@@ -164,12 +178,13 @@ impl<P: Protocol> NodeOf<P> {
             false
         });
         if let Some(out) = self.stream_out(id) {
-            out.open = open;
+            (out.open, out.parted) = (open, parted);
         }
-        if let Some(link) = self.core.links.get(id)
-            && !batch.is_empty()
-        {
-            batch.take_into(&mut link.out);
+        if let Some(link) = self.core.links.get(id) {
+            link.parts.take_large(&mut batch);
+            if !batch.is_empty() {
+                batch.take_into(&mut link.out);
+            }
         }
         more
     }

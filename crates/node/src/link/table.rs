@@ -2,6 +2,7 @@
 
 use super::frame::FrameDecoder;
 use super::hello::{LinkKind, Speaker};
+use super::parts::{Assembly, Parts};
 use super::stream::Reason;
 use crate::layout::NodeId;
 use crate::node::LinkId;
@@ -17,6 +18,10 @@ pub(crate) struct Link {
     pub(crate) decoder: FrameDecoder,
     /// Frames that wait to leave.
     pub(crate) out: Vec<u8>,
+    /// What leaves in parts, behind them.
+    pub(crate) parts: Parts,
+    /// What comes in parts.
+    pub(crate) assembly: Assembly,
     /// The driver was told that there is something to transmit.
     pub(crate) ready: bool,
     /// A frame that cannot be taken yet: it is offered again at that time. Nothing is read meanwhile.
@@ -59,9 +64,11 @@ pub(crate) enum Role {
     StreamIn(StreamIn),
     StreamOut(StreamOut),
     /// With the name under which this node introduced itself, and the start of the process that answered.
+    /// And of the last entries that left in parts: the index of the first and the term, until the member answers.
     RaftOut {
         member: u64,
         start: u64,
+        parted: Option<(u64, u64)>,
     },
     /// With the start of the process that has connected and the name under which it wants to be taken in, if it does.
     RaftIn {
@@ -96,12 +103,31 @@ pub(crate) struct StreamOut {
     pub(crate) held: Vec<(ServerId, Reason)>,
     /// Whose streams were refused here, since when, and why.
     pub(crate) refused: Vec<(ServerId, Micros, StreamRefusal)>,
+    /// Of whom a record leaves in parts: what comes next of them waits.
+    pub(crate) parted: Vec<ServerId>,
 }
 
 impl StreamOut {
     /// Towards a data centre; no stream is open yet.
     pub(crate) fn to(dc: DcId) -> Self {
-        Self { dc, open: Vec::new(), held: Vec::new(), refused: Vec::new() }
+        Self { dc, open: Vec::new(), held: Vec::new(), refused: Vec::new(), parted: Vec::new() }
+    }
+
+    /// Whether a stream that goes on behind record `received` was refused for the next one, which still is larger than what the
+    /// receiver takes. So it need not be read again, and has been refused since then.
+    pub(crate) fn still_too_large(
+        &self,
+        server: ServerId,
+        received: u64,
+        takes: usize,
+    ) -> Option<StreamRefusal> {
+        let (.., why) = self.refused.iter().find(|(of, ..)| *of == server)?;
+        match *why {
+            StreamRefusal::TooLarge { seq, bytes, .. } if seq == received + 1 && bytes > takes => {
+                Some(StreamRefusal::TooLarge { seq, bytes, takes })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -184,7 +210,8 @@ impl Links {
         self.made += 1;
         let id = LinkId(self.made);
         let decoder = FrameDecoder::default();
-        let link = Link { id, stage, decoder, out: Vec::new(), ready: false, waiting: None };
+        let (out, parts, assembly) = (Vec::new(), Parts::default(), Assembly::default());
+        let link = Link { id, stage, decoder, out, parts, assembly, ready: false, waiting: None };
         self.look_at(link.expires());
         self.links.push(link);
         id

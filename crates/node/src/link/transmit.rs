@@ -16,15 +16,15 @@ impl<P: Protocol> NodeOf<P> {
         link.ready = false;
         let before = out.len();
         move_bytes(&mut link.out, out);
-        match &link.stage {
+        let more = match &link.stage {
             Stage::Closing => {
                 self.core.links.remove(id);
                 false
             }
             Stage::Up(up) => match up.role {
                 Role::MessagesOut => {
-                    let node = up.node;
-                    let free = &mut self.core.outgoing[node.index()].free;
+                    let free = &mut self.core.outgoing[up.node.index()].free;
+                    link.parts.take_large(free);
                     if !free.is_empty() {
                         free.take_into(out);
                     }
@@ -38,13 +38,19 @@ impl<P: Protocol> NodeOf<P> {
                     }
                     more
                 }
-                Role::CopyOut(_) => {
+                Role::CopyOut(_) if link.parts.is_empty() => {
                     self.read_piece(id);
                     false
                 }
                 _ => false,
             },
             _ => false,
+        };
+        let part = self.core.config.parts.bytes;
+        let Some(link) = self.core.links.get(id) else { return more };
+        if out.len() - before < room {
+            link.parts.next(part, out);
         }
+        more || !link.parts.is_empty()
     }
 }

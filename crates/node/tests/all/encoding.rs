@@ -103,8 +103,8 @@ fn messages() {
 #[test]
 fn replication_streams() {
     let server = ServerId::new(DcId(0), PARTITION);
-    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 } };
-    assert_eq!(hex(&frame(&open)), "060000000caadbfa0ea58702fa000001f40307");
+    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 }, takes: 9 };
+    assert_eq!(hex(&frame(&open)), "070000000c04e7d39d31bcfc40000001f4030709");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { server });
     confirm.push(&StreamRequest::Confirm { server, seq: 8 });

@@ -91,9 +91,17 @@ impl Tidemark {
         if !cx.bears(&writes) || snap.edge.as_deref().is_some_and(early) {
             return self.transactions.commits.refuse(tx, too_late());
         }
-        let (writes, without) = match &snap.edge {
-            Some(edge) => self.carried_out(edge, writes, updates, cx), // D17
+        let (written, without) = match &snap.edge {
+            Some(edge) => {
+                let (written, without) = self.carried_out(edge, writes, updates, cx); // D17
+                (Ok(written), without)
+            }
             None => (cx.overwritten(writes, &view, |d| seen.saw(d, m)), Vec::new()), // D9
+        };
+        let commits = &mut self.transactions.commits;
+        let writes = match written.and_then(|writes| commits.has_room(&writes, cx.limit).map(|()| writes)) {
+            Ok(writes) => writes,
+            Err(why) => return commits.refuse(tx, why),
         };
         let h = snap.edge.as_ref().filter(|_| COPIES_ARE_LATER.kept()).map(|edge| edge.stamp.ts);
         let causes = past.ds.max().max(seen.ds.max()).max(h.unwrap_or_default());

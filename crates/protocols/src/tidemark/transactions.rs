@@ -173,7 +173,10 @@ impl Tidemark {
         }
         let (m, view) = (cx.me.dc, self.fresh(cx));
         let mut seen = Past { dsv: self.known(cx), ..Past::default() };
-        let writes = cx.overwritten(last_of_each(writes), &view, |d| seen.saw(d, m));
+        let writes = match cx.overwritten(last_of_each(writes), &view, |d| seen.saw(d, m)) {
+            Ok(writes) => writes,
+            Err(why) => return cx.fail(ticket, why),
+        };
         let (stamp, meta) = match self.version(past, &mut seen, cx) {
             Ok(version) => version,
             Err(why) => return cx.fail(ticket, why),

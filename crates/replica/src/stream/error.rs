@@ -1,8 +1,8 @@
 //! Why an item of a stream was not taken.
 
+use crate::refusal::WriteRefusal;
 use tidemark_core::{DcId, Key, Micros, ServerId};
 use tidemark_store::Misunderstood;
-use tidemark_store::log::LogError;
 
 /// Why an item was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +24,6 @@ pub enum StreamError {
     /// It cannot be logged now: the link waits and offers it again.
     #[error("{0}")]
     NoRoom(String),
-    /// It is larger than what the log takes here: the link waits and offers it again.
-    #[error("{0}")]
-    TooLarge(String),
     /// It was written by another version of Tidemark: the link waits and offers it again, until this server is of that version too.
     #[error(
         "record {seq} for {key} cannot be applied here: {why}. Its sender runs another version of Tidemark: use that one"
@@ -47,11 +44,8 @@ pub enum StreamError {
     NotAccepted(ServerId),
 }
 
-impl From<LogError> for StreamError {
-    fn from(error: LogError) -> Self {
-        match error {
-            LogError::TooLarge { .. } => Self::TooLarge(error.to_string()),
-            _ => Self::NoRoom(error.to_string()),
-        }
+impl From<WriteRefusal> for StreamError {
+    fn from(refusal: WriteRefusal) -> Self {
+        Self::NoRoom(refusal.to_string())
     }
 }

@@ -4,7 +4,7 @@
 //! order: the receiver drops what it has already, and the sender's own stream goes on later where the relay has come to. A heartbeat
 //! says that nothing else will come up to its time, so it follows the last record that it was sent behind, and comes before no other.
 
-use super::{Host, OutgoingStream, Resume, StreamItem, StreamRefusal, item, unreadable};
+use super::{Host, OutgoingStream, Resume, StreamItem, StreamRefusal, carried, item, unreadable};
 use crate::place::{INDEX_EVERY, Received};
 use crate::record::{self, RECEIVED, SKIPPED, VersionParts};
 use crate::rule::BEATS_COME_LAST;
@@ -43,6 +43,18 @@ impl<P: Protocol> Host<P> {
         }
     }
 
+    /// The receiver takes no record of more than so many bytes.
+    pub fn limit_feed(&mut self, ServerId { dc, partition }: ServerId, to: DcId, takes: usize) {
+        let here = dc == self.config.dc;
+        let place = self.place_mut(partition);
+        let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (dc, to));
+        let stream = match here {
+            true => place.streams[to.index()].as_mut(),
+            false => relay.map(|relay| &mut relay.stream),
+        };
+        stream.into_iter().for_each(|stream| stream.takes = takes);
+    }
+
     /// Closes it.
     pub fn close_feed(&mut self, ServerId { dc, partition }: ServerId, to: DcId) {
         match dc == self.config.dc {
@@ -54,7 +66,7 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::poll_stream`], of either.
     ///
     /// # Errors
-    /// The log dropped what comes next, or cannot be read; the stream is closed.
+    /// The log dropped what comes next, or cannot be read, or the receiver does not take it; the stream is closed.
     pub fn poll_feed(
         &mut self,
         ServerId { dc, partition }: ServerId,
@@ -176,7 +188,7 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[self.place_of[partition.index()]];
         let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (origin, to));
         let Some(Relay { stream, .. }) = relay else { return Ok(()) };
-        let (mut bytes, mut passed) = (0, 0);
+        let (mut bytes, mut passed, takes) = (0, 0, stream.takes);
         while bytes < max_bytes && passed < max_bytes.saturating_mul(OTHERS) {
             let next = self.log.read_before(&mut stream.cursor, durable).map_err(unreadable)?;
             let Some(frame) = next else { break };
@@ -190,6 +202,7 @@ impl<P: Protocol> Host<P> {
             }
             let (_, parts): (DcId, VersionParts<P::Meta>) = record::decode(frame.payload)
                 .map_err(|error| StreamRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
+            carried(takes, frame.seq, frame.payload.len())?;
             bytes += frame.payload.len();
             stream.sent = frame.seq;
             // Only the origin's log says for whom it was.

@@ -5,6 +5,7 @@ mod followers;
 mod power;
 mod recorder;
 mod relays;
+mod sizes;
 mod streaming;
 mod timers;
 
@@ -37,6 +38,7 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         ceiling_us: 3_000_000,
         several: false,
         max_skew_us: 1_000_000,
+        limit: tidemark_contract::core::SharedLimit::default(),
         log_segment_bytes: 4 << 10,
         log_retain_bytes: 1 << 20,
         relays: false,
@@ -196,34 +198,6 @@ fn a_feed_takes_repeats_and_refuses_gaps_and_the_far_future() {
     assert_eq!(ahead, Err(StreamError::Ahead { by_us: 1_000_001 }));
     to.take_item(NOW, server(0), P0, items[2].clone()).unwrap();
     assert_eq!(numbers(&to), [1, 2, 3]);
-}
-
-#[test]
-fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
-    let disk = SimDisk::new();
-    let mut host = open(&disk, config(0, 1, Fsync::EverySec)).unwrap();
-    disk.set_capacity(Some(disk.used()));
-    let mut written = 0;
-    let refused = loop {
-        put(&mut host, written + 1);
-        host.commit().unwrap();
-        match host.take_outputs().pop() {
-            Some(Output::Reply { reply: Ok(_), .. }) => written += 1,
-            Some(Output::Reply { reply: Err(failure), .. }) => break failure,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert!(matches!(&refused, Failure::Unavailable(why) if why.contains("disk is full")), "{refused:?}");
-    assert!(written > 0 && host.can_write().is_err());
-    host.request(NOW, P0, Ticket { node: 0, session: 0, ask: AskId(0) }, Request::Read, None);
-    host.commit().unwrap();
-    assert_eq!(answered(&mut host), [0]);
-    disk.set_capacity(None);
-    put(&mut host, written + 1);
-    host.commit().unwrap();
-    assert_eq!(answered(&mut host), [written + 1]);
-    disk.kill();
-    assert_eq!(numbers(&open(&disk, config(0, 1, Fsync::EverySec)).unwrap()).len() as u64, written + 1);
 }
 
 #[test]

@@ -12,6 +12,8 @@ use tidemark_wire::resp::{Ahead, RequestParser, requests_ahead};
 
 /// How many commands are looked at together: as many reads as a processor can have under way.
 const COMMANDS: usize = 16;
+/// Commands that write more together become a version each: one version has a limit.
+const JOINED_BYTES: usize = 256 << 10;
 
 /// What is known of the next commands.
 #[derive(Debug, Default)]
@@ -68,14 +70,19 @@ pub(super) fn join(
     let Work::Operations(task) = &mut command.work else { return command };
     let topology = engine.topology();
     let joins = |task: &mut Task, key: &[u8]| task.joins(key, topology) && !engine.waiters.is_waited_for(key);
+    let mut bytes = if next.alike & 1 == 1 { task.bytes() } else { 0 };
     while next.alike & 1 == 1
+        && bytes <= JOINED_BYTES
         && task.is_typed()
         && requests_ahead(buffer).next().is_some_and(|ahead| joins(task, ahead.key))
         && is_alone(engine, client)
     {
         // The last one may lack its end.
+        let before = buffer.len();
         let Ok(Some(mut request)) = parser.parse(buffer) else { break };
         task.join(&mut request);
+        drop(request);
+        bytes += before - buffer.len();
         client.out.commands += 1;
         next.pass();
     }

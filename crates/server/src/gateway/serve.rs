@@ -169,6 +169,7 @@ fn step(shard: &Rc<Shard>, session: SessionId, reader: &mut Reader) -> Status {
     let mut core = shard.core.borrow_mut();
     core.engine.stats.input_bytes += std::mem::take(&mut reader.received);
     look_around(&mut core);
+    reader.parser.set_limits(core.engine.redis.request_limits());
     let status = execute(&mut core, session, &mut reader.parser, &mut reader.buffer);
     deliver(&mut core);
     if std::mem::take(&mut core.engine.shared.shutdown) {

@@ -19,10 +19,9 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 pub(crate) use wan::Slowed;
 
-/// The most that waits for a connection on which records or copies leave: they are read when there is room.
-const STREAM_BYTES: usize = 8 << 20;
-/// The most on links of other kinds: above it the node keeps, or drops, its messages.
-const MESSAGE_BYTES: usize = 256 << 20;
+/// The most that waits for a connection: records and copies are read, and parts of large payloads taken, when there is room; above it
+/// the node keeps, or drops, its messages. It is little, so that what is urgent does not wait long behind the parts.
+const OUTBOX_BYTES: usize = 8 << 20;
 
 /// What a link and its connection's task share.
 #[derive(Default)]
@@ -128,10 +127,7 @@ impl Core {
             link.flush(&mut *self.engine.node, now, id);
         }
         link.peer = Some((node, kind));
-        link.pipe.outbox.set_limit(match kind {
-            LinkKind::Stream | LinkKind::Copy => STREAM_BYTES,
-            LinkKind::Messages | LinkKind::Raft => MESSAGE_BYTES,
-        });
+        link.pipe.outbox.set_limit(OUTBOX_BYTES);
         self.set_latencies();
     }
 

@@ -8,6 +8,7 @@ mod values;
 
 use parameters::{ALIASES, PARAMETERS, SENSITIVE, find};
 use std::collections::BTreeMap;
+use tidemark_core::{Limit, SharedLimit};
 use tidemark_wire::resp::RequestLimits;
 pub use values::OutputLimit;
 use values::{check, parse_limits};
@@ -17,6 +18,10 @@ use values::{check, parse_limits};
 pub struct Config {
     /// Those that differ from their defaults.
     set: BTreeMap<&'static str, String>,
+    /// What the node is told of `proto-max-bulk-len`.
+    limit: SharedLimit,
+    /// What a client may send, as it was set last.
+    requests: RequestLimits,
 }
 
 impl Config {
@@ -27,6 +32,13 @@ impl Config {
     pub fn preset(&mut self, name: &str, value: impl Into<String>) {
         let (name, ..) = find(name).expect("a known parameter");
         self.set.insert(name, value.into());
+    }
+
+    /// From now on `limit` is what `proto-max-bulk-len` says.
+    pub fn rule(&mut self, limit: SharedLimit) {
+        self.preset("proto-max-bulk-len", limit.get().value().to_string());
+        self.requests.bulk_bytes_max = limit.get().value();
+        self.limit = limit;
     }
 
     /// The value of a parameter, by its name or an old one.
@@ -46,13 +58,9 @@ impl Config {
     }
 
     /// How much a client may send.
+    #[inline]
     pub fn request_limits(&self) -> RequestLimits {
-        let bytes =
-            |name| self.get(name).and_then(|text| text.parse().ok()).expect("checked when it was set");
-        RequestLimits {
-            bulk_bytes_max: bytes("proto-max-bulk-len"),
-            request_bytes_max: bytes("client-query-buffer-limit"),
-        }
+        self.requests
     }
 
     /// How much output may wait for a connection, a subscriber or another.
@@ -105,6 +113,11 @@ impl Config {
             }
         }
         self.set.extend(accepted);
+        self.requests = RequestLimits {
+            bulk_bytes_max: self.number("proto-max-bulk-len") as usize,
+            request_bytes_max: self.number("client-query-buffer-limit") as usize,
+        };
+        self.limit.set(Limit::of_values(self.requests.bulk_bytes_max));
         Ok(())
     }
 }

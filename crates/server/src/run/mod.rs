@@ -19,7 +19,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use tidemark_node::{Config, Done, OpenError, Pace, RaftLimits};
+use tidemark_node::{Config, Done, OpenError, Pace, PartSizes, RaftLimits};
 use tidemark_store::disk::RealDisk;
 use tidemark_store::log::Fsync;
 use tokio::net::TcpListener;
@@ -132,6 +132,7 @@ fn failed(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> ServeE
 fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     let mut redis = redis::Config::default();
     redis.preset("port", port.to_string());
+    redis.rule(config.limit.clone());
     redis.preset("bind", config.redis_listen.ip().to_string());
     redis.preset("dir", config.data_dir.display().to_string());
     redis.preset("maxclients", config.max_clients.to_string());
@@ -145,7 +146,7 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     redis
 }
 
-/// The most that waits in the node for one link, and as much again for its socket.
+/// The most that waits in the node for one link, beside large payloads.
 const BACKLOG_BYTES: usize = 256 << 20;
 
 /// What the node itself needs of it.
@@ -157,6 +158,7 @@ fn node_config(config: &NodeConfig) -> Config {
         fsync: config.fsync,
         boot: files::boot_id(),
         max_skew_us: config.max_skew_us,
+        limit: config.limit.clone(),
         log_segment_bytes: config.log_segment_bytes,
         log_retain_bytes: config.log_retain_bytes,
         snapshot_every_bytes: config.snapshot_every_bytes,
@@ -164,6 +166,7 @@ fn node_config(config: &NodeConfig) -> Config {
         election_timeout_us: config.election_timeout_us,
         backlog_bytes: BACKLOG_BYTES,
         stream_frame_bytes: Config::STREAM_FRAME_BYTES,
+        parts: PartSizes::default(),
         pace: Pace { relay_after_us: config.relay_after_us, ..Pace::default() },
         raft: RaftLimits::default(),
         observer: None,

@@ -28,6 +28,7 @@ mod relays;
 mod scopes;
 mod scripts;
 mod several;
+mod sizes;
 mod spanning;
 mod spread;
 mod streams;

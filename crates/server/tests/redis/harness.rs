@@ -188,8 +188,15 @@ impl Server {
     fn evaluate(&self, command: &tidemark_core::Command) -> Outcome {
         let state = self.value.map_or_else(State::default, |value| State::string(value.as_bytes().into()));
         let time = Hlc::at(self.now);
-        let moment =
-            Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: true, past: None };
+        let moment = Moment {
+            time,
+            origin: DcId(0),
+            floor: Hlc::ZERO,
+            expiring: false,
+            alone: true,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let reply = Some(Box::new(tidemark_crdt::evaluate(command, &state, moment).reply));
         Outcome::Written { stamp: None, previous: Some(Found { reply, ..Found::default() }) }
     }

@@ -3,6 +3,7 @@
 use crate::options::{FaultKind, Options, Policies, VARIED};
 use crate::rng::{Draw, Rng};
 use tidemark_core::Micros;
+use tidemark_node::PartSizes;
 use tidemark_store::log::Fsync;
 
 /// The clock of one node.
@@ -67,6 +68,8 @@ pub struct Config {
     pub mix: Mix,
     /// The size of a log segment.
     pub segment_bytes: u64,
+    /// What leaves in parts.
+    pub parts: PartSizes,
     /// A snapshot after so many bytes of log.
     pub snapshot_bytes: u64,
     /// After the end, wait until collection has caught up too, and check that it has.
@@ -144,6 +147,7 @@ impl Config {
             keys_a_partition: rng.one(&[1, 1, 2, 3, 5]),
             mix: Mix::draw(rng),
             segment_bytes: rng.one(&[4 << 10, 8 << 10, 16 << 10]),
+            parts: PartSizes::default(),
             snapshot_bytes: rng.one(&[4 << 10, 8 << 10, 1 << 20, 1 << 20]),
             deep: rng.chance(6),
             partitions_a_node,

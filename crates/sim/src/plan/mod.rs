@@ -10,6 +10,7 @@ use crate::rng::{Draw, Stream, mix, stream};
 use tidemark_contract::Topology;
 use tidemark_contract::info::Transactions;
 use tidemark_core::{DcId, Guarantees, Micros, Op, PartitionId, ServerId};
+use tidemark_node::PartSizes;
 use tidemark_node::cuts::Place;
 
 pub(crate) mod asking;
@@ -312,6 +313,10 @@ impl Plan {
         };
         // Half of those with write transactions, whose versions have one time.
         plan.config.pieces = layout.transactions >= Transactions::Writes && mix(seed, 23).is_multiple_of(2);
+        if options.large {
+            plan.config.segment_bytes = 512 << mix(seed, 29) % 3;
+            plan.config.parts = PartSizes { above: 48, bytes: 40 };
+        }
         workload::compose(&mut plan, options, layout, selected);
         if layout.guarantees {
             asking::draw(&mut plan);

@@ -2,6 +2,7 @@
 
 use super::{ClockPlan, Config, Mix, Plan};
 use tidemark_core::Micros;
+use tidemark_node::PartSizes;
 use tidemark_store::log::Fsync;
 
 /// What such a run varies.
@@ -74,6 +75,7 @@ impl Quiet<'_> {
             keys_a_partition: 0,
             mix: Mix::default(),
             // Segments take memory before they are full.
+            parts: PartSizes::default(),
             segment_bytes: if nodes > 500 { 32 << 10 } else { 1 << 20 },
             snapshot_bytes: 1 << 40,
             deep: false,

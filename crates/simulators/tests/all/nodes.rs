@@ -234,6 +234,18 @@ fn followers_of_nodes_answer_sessions() {
     assert!(stats.follower_reads > 100, "{stats:?}");
 }
 
+/// Most records have a log segment of their own, and what nodes say to each other comes in parts, between which other things pass.
+#[test]
+fn large_records_are_logged_sent_and_copied_as_small_ones() {
+    let large = Options { large: true, typed: 40, interactive: 20, ..few() };
+    cleared::<Tidemark>(large.clone(), 0..120);
+    cleared::<Tidemark>(Options { large: true, dcs: 3, relays: true, ..few() }, 0..60);
+    let stats = cleared::<Tidemark>(Options { replicas: 3, ..large }, 0..60).stats;
+    assert!(stats.copies > 0 && stats.elections > 0, "{stats:?}");
+    cleared::<GentleRain>(Options { large: true, replicas: 3, ..few() }, 0..60);
+    cleared::<Cops>(Options { large: true, ..few() }, 0..60);
+}
+
 /// Three regions; what one of them cannot send to another comes over the third.
 fn relays() -> Options {
     Options { relays: true, dcs: 3, ..few() }

@@ -22,9 +22,9 @@ pub enum LogError {
         /// The first failure.
         reason: String,
     },
-    /// A record is larger than a segment can hold.
+    /// A record is larger than any segment can be.
     #[error(
-        "a record of {bytes} bytes does not fit a log segment, which holds {limit}. Raise the segment size, or write smaller values"
+        "a record of {bytes} bytes does not fit a log segment, which holds {limit} at most. Write smaller values"
     )]
     TooLarge {
         /// The size of the encoded payload.

@@ -67,7 +67,7 @@ impl fmt::Display for Position {
 pub struct LogConfig {
     /// Tells this log from every other: a random number that the manifest keeps.
     pub incarnation: u64,
-    /// The size of new segments, in bytes. A record has to fit one.
+    /// The usual size of new segments, in bytes. A larger record gets a segment of its own.
     pub segment_bytes: u64,
     /// Where the newest snapshot says that replay begins; [`Position::START`] without one. REQUIRES: it was durable.
     pub replay_from: Position,

@@ -6,6 +6,8 @@ use super::frame::{self, Header, Parsed};
 use crate::disk::{DiskFile, DiskResult};
 
 const CHUNK: usize = 128 * 1024;
+/// A buffer that has grown larger shrinks again.
+const CHUNKS: usize = 32 * CHUNK;
 
 /// What stands at the next place of the file.
 pub(crate) enum Next {
@@ -108,6 +110,10 @@ impl FrameReader {
         let until = need.max(CHUNK).min(room).max(self.filled);
         if self.buffer.len() < until {
             self.buffer.resize(until, 0);
+        } else if self.buffer.len() > CHUNKS && until <= CHUNK {
+            // A large record has passed, and its room would stay for as long as the reader.
+            self.buffer.truncate(until);
+            self.buffer.shrink_to_fit();
         }
         let rest = &mut self.buffer[self.filled..until];
         self.filled += self.file.read_at(self.offset + self.filled as u64, rest)?;

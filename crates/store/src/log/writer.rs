@@ -13,6 +13,12 @@ use crate::disk::{Disk, DiskError};
 
 /// Kept free at the end of each segment: for the commit frame of the batch, that of `close`, and the seal.
 const RESERVE: u64 = 3 * frame::HEADER as u64;
+/// The most that the frames of a batch may come to in one segment: a frame's length is 32 bits, as are offsets in tables.
+const FRAMES_MAX: u64 = u32::MAX as u64;
+/// A buffer that has grown larger gives its room back once it is empty.
+const BUFFER_BYTES: usize = 4 << 20;
+/// The size of a segment of its own is a multiple of this.
+const BLOCK: u64 = 4096;
 
 /// A log that is open for appending.
 #[derive(Debug)]
@@ -31,7 +37,7 @@ pub struct Log {
     batch: Vec<u8>,
     /// Where they will be.
     batch_start: Position,
-    /// Holds a record while the batch before it goes to another segment.
+    /// Holds a record while the batch before it goes to another segment; empty otherwise.
     carry: Vec<u8>,
     /// Records were appended since the last commit frame.
     open_batch: bool,
@@ -141,7 +147,7 @@ impl Log {
     }
 
     /// Makes sure that the next `records` records with `payload_bytes` in all will not find the disk full: for an
-    /// operation that appends several, or changes memory first.
+    /// operation that appends several, or changes memory first. What does not fit a segment of the usual size gets a larger one.
     ///
     /// # Errors
     /// `Full`, `TooLarge`, `Poisoned`; nothing has changed.
@@ -149,8 +155,8 @@ impl Log {
         self.check()?;
         let bytes = (records * frame::HEADER + payload_bytes) as u64;
         self.check_size(bytes)?;
-        if self.end().0 + bytes + RESERVE > self.active().header.end() && self.spare.is_none() {
-            self.spare = Some(self.next_segment()?);
+        if self.end().0 + bytes + RESERVE > self.active().header.end() {
+            self.spare = Some(self.next_segment(bytes)?);
         }
         Ok(())
     }
@@ -284,22 +290,24 @@ impl Log {
         }
         self.batch_start = self.end();
         self.batch.clear();
+        self.batch.shrink_to(BUFFER_BYTES);
         Ok(())
     }
 
     /// The record at `at` of the batch does not fit: seals the segment with what is before it, and begins the next.
     #[cold]
     fn make_room(&mut self, at: usize, length: u64) -> LogResult<()> {
-        let next = match self.check_size(length).and_then(|()| self.next_segment()) {
+        let next = match self.check_size(length).and_then(|()| self.next_segment(length)) {
             Ok(next) => next,
             Err(error) => {
                 self.batch.truncate(at);
                 return Err(error);
             }
         };
-        self.carry.clear();
-        self.carry.extend_from_slice(&self.batch[at..]);
-        self.batch.truncate(at);
+        // What is before it is copied, which is less, if the record is large.
+        std::mem::swap(&mut self.batch, &mut self.carry);
+        self.batch.extend_from_slice(&self.carry[..at]);
+        self.carry.drain(..at);
         let (position, number) = (self.end().0, next.header.number);
         frame::push_internal(&mut self.batch, self.config.incarnation, position, frame::KIND_SEAL, number);
         self.write_batch()?;
@@ -308,29 +316,44 @@ impl Log {
         self.segments.push_back(next);
         self.spare_wanted = true;
         std::mem::swap(&mut self.batch, &mut self.carry);
+        self.carry.clear();
         Ok(())
     }
 
-    /// Whether `bytes` of frames fit an empty segment.
+    /// Whether `bytes` of frames fit a segment, if need be one of their own.
     fn check_size(&self, bytes: u64) -> LogResult<()> {
-        let limit = self.config.segment_bytes - segment::HEADER - RESERVE;
-        if bytes <= limit {
-            return Ok(());
+        let (header, limit) = (frame::HEADER, FRAMES_MAX - segment::HEADER - RESERVE - BLOCK);
+        match bytes <= limit {
+            true => Ok(()),
+            false => {
+                Err(LogError::TooLarge { bytes: bytes as usize - header, limit: limit as usize - header })
+            }
         }
-        let header = frame::HEADER;
-        Err(LogError::TooLarge { bytes: bytes as usize - header, limit: limit as usize - header })
     }
 
-    fn next_segment(&mut self) -> LogResult<Segment> {
-        if let Some(spare) = self.spare.take() {
+    /// A segment with room for `bytes` of frames, which follows the one written now: the spare one, if it is large enough.
+    fn next_segment(&mut self, bytes: u64) -> LogResult<Segment> {
+        let least = segment::HEADER + bytes + RESERVE;
+        if let Some(spare) = self.spare.take_if(|spare| spare.header.capacity >= least) {
             return Ok(spare);
         }
         if let Some(error) = &self.full {
             return Err(LogError::Full(error.clone()));
         }
-        let header = self.plan_segment();
+        let capacity = match least > self.config.segment_bytes {
+            true => least.next_multiple_of(BLOCK),
+            false => self.config.segment_bytes,
+        };
+        let header = self.plan(capacity);
         match segment::create(&*self.disk, header) {
-            Ok(segment) => Ok(segment),
+            Ok(segment) => {
+                // The number and the place of a smaller one that was there come before. Removing is best effort: opening does
+                // it, too.
+                if let Some(small) = self.spare.take() {
+                    let _ = self.disk.remove(&segment::name_of(small.header.number));
+                }
+                Ok(segment)
+            }
             Err(error) if error.is_no_space() => {
                 self.full = Some(error.clone());
                 Err(LogError::Full(error))
@@ -341,11 +364,15 @@ impl Log {
 
     /// The header of a segment that follows the one written now. Its number and positions are used up, made or not.
     pub(super) fn plan_segment(&mut self) -> SegmentHeader {
+        self.plan(self.config.segment_bytes)
+    }
+
+    fn plan(&mut self, capacity: u64) -> SegmentHeader {
         let header = SegmentHeader {
             incarnation: self.config.incarnation,
             number: self.next_number,
             first: self.next_first,
-            capacity: self.config.segment_bytes,
+            capacity,
             previous: self.active().header.number,
         };
         self.next_number += 1;

@@ -84,7 +84,15 @@ fn carry_out(
         }
     };
     let (floor, expiring) = (store.floor(), store.is_expiring());
-    let moment = Moment { time: hlc(step), origin: HOME, floor, expiring, alone: true, past: None };
+    let moment = Moment {
+        time: hlc(step),
+        origin: HOME,
+        floor,
+        expiring,
+        alone: true,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    };
     let (reply, changes) = match command {
         Some(command) => {
             let prepared = evaluate(command, &state, moment);

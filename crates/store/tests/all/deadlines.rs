@@ -29,6 +29,7 @@ fn write(store: &mut Store<()>, key: &str, ms: u64, verb: Verb, args: &[&str]) {
         expiring: store.is_expiring(),
         alone: true,
         past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
     };
     let empty = State::default();
     let state = store.object(key.as_bytes()).map_or(&empty, |object| object.head());

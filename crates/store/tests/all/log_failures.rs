@@ -125,18 +125,6 @@ fn dropped_segments_stay_away_and_readers_behind_are_told() {
 }
 
 #[test]
-fn a_record_larger_than_a_segment_is_refused() {
-    let (mut log, _) = open(&SimDisk::new()).unwrap();
-    assert!(matches!(append(&mut log, 0, 1024), Err(LogError::TooLarge { bytes: 1024, .. })));
-    let LogError::TooLarge { limit, .. } = append(&mut log, 0, 2000).unwrap_err() else { panic!() };
-    append(&mut log, 1, limit).unwrap();
-    append(&mut log, 2, limit).unwrap();
-    assert!(append(&mut log, 3, limit + 1).is_err());
-    log.flush().unwrap();
-    assert_eq!(sequences(&log), [1, 2]);
-}
-
-#[test]
 fn a_sync_covers_what_was_flushed_when_it_was_asked_for() {
     let disk = SimDisk::new();
     let (mut log, _) = open(&disk).unwrap();

@@ -6,6 +6,7 @@ mod follow;
 mod log_crash;
 mod log_failures;
 mod log_fixture;
+mod log_large;
 mod log_recovery;
 mod log_smoke;
 mod log_snapshot;

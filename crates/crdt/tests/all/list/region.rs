@@ -31,7 +31,15 @@ impl Region {
     /// The same of a command whose arguments are no text.
     pub(crate) fn prepare_bytes(&mut self, verb: Verb, args: Vec<Bytes>) -> (String, Stamp, Effect) {
         let (time, floor) = (Hlc::at(self.clock), self.floor);
-        let moment = Moment { time, origin: self.origin, floor, expiring: false, alone: false, past: None };
+        let moment = Moment {
+            time,
+            origin: self.origin,
+            floor,
+            expiring: false,
+            alone: false,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let prepared = evaluate(&Command::new(verb, args), &self.state, moment);
         self.clock += 1 + self.clock % 3;
         let stamp = Stamp::new(Hlc::at(self.clock), self.origin);

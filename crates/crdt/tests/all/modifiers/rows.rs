@@ -7,8 +7,15 @@ use tidemark_crdt::{Effect, Moment, State, evaluate};
 
 fn at(time: u64, origin: u8, line: &str, state: &State) -> (Stamp, Effect) {
     let time = Hlc(1000 + time);
-    let moment =
-        Moment { time, origin: DcId(origin), floor: Hlc::ZERO, expiring: false, alone: false, past: None };
+    let moment = Moment {
+        time,
+        origin: DcId(origin),
+        floor: Hlc::ZERO,
+        expiring: false,
+        alone: false,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    };
     let prepared = evaluate(&command(&words(line)).1, state, moment);
     (Stamp::new(time, DcId(origin)), Effect { floor: Hlc::ZERO, changes: prepared.changes })
 }

@@ -127,8 +127,15 @@ impl World {
         let (line, by) = self.lines[self.random.usize(0..self.lines.len())];
         let floor = self.floor(at);
         let region = &mut self.regions[at];
-        let moment =
-            Moment { time, origin: region.origin, floor, expiring: self.expiring, alone: false, past: None };
+        let moment = Moment {
+            time,
+            origin: region.origin,
+            floor,
+            expiring: self.expiring,
+            alone: false,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let prepared = evaluate(&command(&words(line)).1, &region.state, moment);
         if matches!(prepared.reply, Reply::Error(_)) || prepared.changes.is_empty() {
             return;

@@ -20,6 +20,8 @@ pub(crate) struct Recorder {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Put(u64),
+    /// The same, of so many bytes.
+    Large(u64, usize),
     /// Revises what is stored beside a record: 0 from then on.
     Revise(u64),
     /// Writes to the one key that all of these share: a value, or nothing.
@@ -63,6 +65,10 @@ impl Protocol for Recorder {
         let value = Write::Assign(vec![b'v'; 20].into());
         match request {
             Request::Put(number) => self.put(number, key(number), value, cx),
+            Request::Large(number, bytes) => {
+                let bytes = bytes - key(number).len();
+                self.put(number, key(number), Write::Assign(vec![b'v'; bytes].into()), cx)
+            }
             Request::Share(number, there) => {
                 self.put(number, Key::from("shared"), if there { value } else { Write::Remove }, cx)
             }

@@ -34,6 +34,7 @@ pub(crate) fn config(dc: usize, fsync: Fsync, snapshot_every_bytes: u64) -> Host
         ceiling_us: 3_600_000_000, // no driver is here that syncs each second
         several: false,
         max_skew_us: 1_000_000_000, // each start moves the clock on
+        limit: tidemark_core::SharedLimit::default(),
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 30,
         relays: false,

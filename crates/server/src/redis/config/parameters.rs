@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Number(i64, i64),
     /// Bytes, perhaps written with a unit.
     Memory,
+    /// Bytes of a value.
+    Value,
     /// Bytes, or a percentage.
     MemoryOrPercent,
     /// What is done where memory is at its limit.
@@ -45,7 +47,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ("requirepass", "", Text),
     ("masteruser", "", Text),
     ("masterauth", "", Text),
-    ("proto-max-bulk-len", "536870912", Memory),
+    ("proto-max-bulk-len", "536870912", Kind::Value),
     ("client-query-buffer-limit", "1073741824", Memory),
     (
         "client-output-buffer-limit",

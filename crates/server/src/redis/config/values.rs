@@ -1,6 +1,7 @@
 //! Values of CONFIG SET: the checks of Redis, and the form in which a value is kept.
 
 use super::parameters::Kind;
+use tidemark_core::Limit;
 use tidemark_wire::resp::parse_i64;
 
 /// The value as it is kept, or why it is refused. `before` is the value that it replaces.
@@ -26,6 +27,13 @@ pub(super) fn check(kind: Kind, value: &[u8], before: &str) -> Result<String, St
             Ok(number.to_string())
         }
         Kind::Memory => Ok(bytes(text).ok_or("argument must be a memory value")?.to_string()),
+        Kind::Value => {
+            let most = Limit::VALUE_BYTES as u64;
+            match bytes(text).ok_or("argument must be a memory value")? {
+                bytes if (1..=most).contains(&bytes) => Ok(bytes.to_string()),
+                _ => Err(format!("argument must be between 1 and {most} inclusive")),
+            }
+        }
         Kind::MemoryOrPercent => match text.strip_suffix('%') {
             None => Ok(bytes(text).ok_or("argument must be a memory or percent value")?.to_string()),
             Some(percent) => match percent.parse::<u64>() {

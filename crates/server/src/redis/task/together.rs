@@ -31,6 +31,14 @@ impl Task {
         }
     }
 
+    /// How many bytes it writes, about.
+    pub fn bytes(&self) -> usize {
+        match &self.0 {
+            Start::Once(op, _) => op.writes().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
     /// Whether a command on `key` of the same kind can be carried out together with it.
     #[inline]
     pub fn joins(&mut self, key: &[u8], topology: &Topology) -> bool {

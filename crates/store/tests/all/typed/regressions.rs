@@ -38,8 +38,15 @@ fn a_type_that_settled_unseen_does_not_come_back_where_it_has_not() {
     let (mut settled, mut other) = (contested(), contested());
     fold_and_settle(&mut settled, 25);
     let command = Command::new(Verb::HDel, vec![Bytes::from_static(b"f")]);
-    let moment =
-        Moment { time: Hlc(30), origin: DcId(0), floor: Hlc(25), expiring: false, alone: false, past: None };
+    let moment = Moment {
+        time: Hlc(30),
+        origin: DcId(0),
+        floor: Hlc(25),
+        expiring: false,
+        alone: false,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    };
     let removal = evaluate(&command, settled.head(), moment);
     assert_eq!(removal.reply, Reply::Int(1));
     for object in [&mut settled, &mut other] {
@@ -120,8 +127,15 @@ fn who_creates_a_key_kills_what_lost_against_its_deletion() {
     object.refresh(1, |_, _| (), |_| true);
     assert_eq!(object.head().kind(), None);
     let command = Command::new(Verb::IncrBy, vec![Bytes::from_static(b"3")]);
-    let moment =
-        Moment { time: Hlc(30), origin: DcId(0), floor: Hlc(0), expiring: false, alone: false, past: None };
+    let moment = Moment {
+        time: Hlc(30),
+        origin: DcId(0),
+        floor: Hlc(0),
+        expiring: false,
+        alone: false,
+        past: None,
+        longest: tidemark_core::Limit::VALUE_BYTES,
+    };
     let created = evaluate(&command, object.head(), moment);
     object.insert(version(30, 0, 0, created.changes));
     object.insert(plain(25, 1, "later"));

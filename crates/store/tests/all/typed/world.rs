@@ -244,7 +244,15 @@ impl World {
         };
         let store = &self.servers[dc][0].store;
         let (origin, floor, expiring) = (stamp.origin, store.floor(), store.is_expiring());
-        let moment = Moment { time: hlc(judged), origin, floor, expiring, alone: false, past: None };
+        let moment = Moment {
+            time: hlc(judged),
+            origin,
+            floor,
+            expiring,
+            alone: false,
+            past: None,
+            longest: tidemark_core::Limit::VALUE_BYTES,
+        };
         let empty = State::default();
         let state = store.object(KEY).or(register.as_ref()).map_or(&empty, |object| object.head());
         let prepared = command.run(state, moment);

@@ -85,6 +85,9 @@ pub(crate) struct Sim {
     /// Have regions that cannot reach another one get its writes through a third, with three regions or more.
     #[arg(long)]
     relays: bool,
+    /// Give logs tiny segments, which most records do not fit, and have what nodes exchange leave in tiny parts.
+    #[arg(long)]
+    large: bool,
     /// Edge clients, in protocols that have them: their disks, connections and processes fail, too.
     #[arg(long, value_name = "N", default_value_t = 0)]
     edge: usize,
@@ -159,6 +162,7 @@ impl Sim {
             typed: self.typed,
             interactive: self.interactive,
             relays: self.relays,
+            large: self.large,
             edge: self.edge,
             lists: self.lists,
             edge_k1: self.edge_k1,

@@ -9,7 +9,7 @@ pub(super) static SPEC: Spec = Spec {
     flags: FLAGS,
     syntax: "parameter value [parameter value ...]",
     summary: "Changes settings until the server stops.",
-    remark: "maxmemory-policy is noeviction or volatile-ttl. Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
+    remark: "maxmemory-policy is noeviction or volatile-ttl, proto-max-bulk-len at most 512 MiB. Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
              those of commands of this node's clients, and of writes of other regions when they become visible, and of expiry. \
              New keys are told by every node of the region, under the protocols that carry data types. None \
              tells of other commands of other nodes' clients, of misses, or of a key that is gone with its last element.",
