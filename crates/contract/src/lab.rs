@@ -1,8 +1,7 @@
 //! A cluster driven by hand: tests of single steps, and golden transcripts.
 //!
-//! Nothing happens in a lab by itself. A test sets clocks, fires timers, and delivers what is in flight, in the
-//! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
-//! not modelled here: that is the simulator's job.
+//! Nothing happens in a lab by itself. A test sets clocks, fires timers, and delivers what is in flight, in the order that it chooses
+//! between any two servers; a transcript says what happened. Durability is not modelled here: that is the simulator's job.
 
 use crate::cx::Moment;
 use crate::protocol::{Received, replicate};
@@ -65,7 +64,6 @@ pub struct Lab<P: Protocol> {
     messages: BTreeMap<Channel, VecDeque<P::Peer>>,
     replies: Vec<(Ticket, ServerId, P::Reply)>,
     max_skew_us: Micros,
-    limit: Limit,
     /// What happened, one line an event or effect.
     pub transcript: String,
 }
@@ -86,7 +84,6 @@ impl<P: Protocol> Lab<P> {
             messages: BTreeMap::new(),
             replies: Vec::new(),
             max_skew_us: 10_000_000,
-            limit: Limit::default(),
             transcript: String::new(),
             topology,
             params,
@@ -113,11 +110,6 @@ impl<P: Protocol> Lab<P> {
     /// Refuses writes whose stamps lie further ahead of the clock than this; ten seconds at first.
     pub fn set_max_skew(&mut self, us: Micros) {
         self.max_skew_us = us;
-    }
-
-    /// How large versions may be from now on.
-    pub fn limit(&mut self, limit: Limit) {
-        self.limit = limit;
     }
 
     /// A key that partition `partition` holds, whose name begins with `name`.
@@ -415,7 +407,7 @@ impl<P: Protocol> Lab<P> {
 
     fn cx<'a>(&'a mut self, at: ServerId, effects: &'a mut Vec<Effect<P>>) -> Cx<'a, P> {
         let server = self.servers.get_mut(&at).expect("the server exists");
-        let (max_skew_us, limit) = (self.max_skew_us, self.limit);
+        let (max_skew_us, limit) = (self.max_skew_us, Limit::default());
         let moment = Moment { now: server.now, mono: server.mono, max_skew_us, limit };
         Cx::new(at, &self.topology, &self.params, moment, &mut server.store, effects)
     }

@@ -79,14 +79,10 @@ impl<P: Protocol> NodeOf<P> {
     fn run_upkeep(&mut self) {
         let now = self.core.now;
         self.core.upkeep_at = now.mono + self.core.config.pace.upkeep_us;
-        if let Some(job) = self.hold.upkeep_job(now) {
-            self.core.outputs.push_back(Output::Job(job));
-        }
+        self.core.outputs.extend(self.hold.upkeep_job(now).map(Output::Job));
         self.look_after_members();
         self.look_for_relays();
-        if let Some(job) = self.hold.spare_job() {
-            self.core.outputs.push_back(Output::Job(job));
-        }
+        self.core.outputs.extend(self.hold.spare_job().map(Output::Job));
         self.look();
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()

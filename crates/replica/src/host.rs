@@ -163,8 +163,12 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(failure) =
-                self.config.limit.get().admits(bytes).and_then(|()| self.may_write(bytes).map_err(Failure::from))
+            && let Err(failure) = self
+                .config
+                .limit
+                .get()
+                .admits(bytes)
+                .and_then(|()| self.may_write(bytes).map_err(Failure::from))
         {
             let (from, cause) = (self.server(to), 0);
             return self.replies.push(Output::Reply { ticket, from, reply: Err(failure), cause });

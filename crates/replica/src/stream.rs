@@ -366,20 +366,17 @@ fn read_stream<P: Protocol>(
     max_bytes: usize,
     out: &mut Vec<StreamItem<P>>,
 ) -> Result<(), StreamRefusal> {
-    let (mut bytes, takes) = (0, stream.takes);
+    let mut bytes = 0;
     while bytes < max_bytes {
         let Some(frame) = log.read_before(&mut stream.cursor, durable).map_err(unreadable)? else { break };
-        if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= stream.sent {
-            continue;
-        }
-        if retracted(frame.position) {
+        let passed = frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= stream.sent;
+        if passed || retracted(frame.position) {
             continue;
         }
         let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
             .map_err(|error| StreamRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
-        if parts.0.contains(to) {
-            carried(takes, frame.seq, frame.payload.len())?;
-        }
+        let takes = if parts.0.contains(to) { stream.takes } else { usize::MAX };
+        carried(takes, frame.seq, frame.payload.len())?;
         bytes += frame.payload.len();
         stream.sent = frame.seq;
         out.push(item(frame.seq, to, parts));

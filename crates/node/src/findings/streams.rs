@@ -298,8 +298,7 @@ fn held(place: String, since: Micros, what: &str, node: &str, why: &Reason) -> C
 
 /// A record is larger than what `node`, its receiver, takes.
 fn too_large(place: String, since: Micros, refusal: &StreamRefusal, node: &str) -> Condition {
-    let remedy =
-        "Set proto-max-bulk-len (CONFIG SET) to what it is at the sender, at every node of the receiver's region.";
+    let remedy = "Set proto-max-bulk-len (CONFIG SET) to what it is at the sender, at every node of the receiver's region.";
     let way = (format!("a larger proto-max-bulk-len at node {node}"), remedy.into());
     feed(place, since, Grade::Stuck, refusal.to_string(), way)
 }

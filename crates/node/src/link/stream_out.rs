@@ -83,9 +83,9 @@ impl<P: Protocol> NodeOf<P> {
             }
         }
         let too_large = match &request {
-            Request::Open { resume, takes, .. } => {
-                self.stream_out(id).and_then(|out| out.still_too_large(server, resume.received, *takes as usize))
-            }
+            Request::Open { resume, takes, .. } => self
+                .stream_out(id)
+                .and_then(|out| out.still_too_large(server, resume.received, *takes as usize)),
             _ => None,
         };
         let Some(host) = self.hold.host_mut().filter(|host| host.holds(partition)) else { return };

@@ -173,12 +173,10 @@ impl Tidemark {
         }
         let (m, view) = (cx.me.dc, self.fresh(cx));
         let mut seen = Past { dsv: self.known(cx), ..Past::default() };
-        let writes = match cx.overwritten(last_of_each(writes), &view, |d| seen.saw(d, m)) {
-            Ok(writes) => writes,
-            Err(why) => return cx.fail(ticket, why),
-        };
-        let (stamp, meta) = match self.version(past, &mut seen, cx) {
-            Ok(version) => version,
+        let overwritten = cx.overwritten(last_of_each(writes), &view, |d| seen.saw(d, m));
+        let versioned = overwritten.and_then(|writes| Ok((writes, self.version(past, &mut seen, cx)?)));
+        let (writes, (stamp, meta)) = match versioned {
+            Ok(versioned) => versioned,
             Err(why) => return cx.fail(ticket, why),
         };
         if meta.need.is_some() {

@@ -17,7 +17,7 @@ fn among<'v>(body: &'v Value, code: &str, place: &str) -> Option<&'v Value> {
 }
 
 /// Waits for a finding, and sees to it that every surface has it.
-fn told(cluster: &Cluster, node: usize, code: &str, place: &str) -> Value {
+pub(crate) fn told(cluster: &Cluster, node: usize, code: &str, place: &str) -> Value {
     let mut found = None;
     eventually(format!("{code} {place} at node {node}"), || {
         found = among(&page(cluster, node, "/healthz").1, code, place).cloned();
@@ -37,7 +37,7 @@ fn told(cluster: &Cluster, node: usize, code: &str, place: &str) -> Value {
 }
 
 /// Waits until no node has a finding, at any surface.
-fn over(cluster: &Cluster) {
+pub(crate) fn over(cluster: &Cluster) {
     for node in 0..cluster.nodes.len() {
         eventually(format!("node {node} has no findings"), || {
             page(cluster, node, "/healthz").1["findings"] == Value::Array(Vec::new())

@@ -1,8 +1,10 @@
 //! Values and versions around their limits: each command is carried out everywhere alike, or refused for good.
 
 mod drawn;
+mod large;
 mod largest;
 
+use crate::findings::{over, told};
 use crate::support::{Client, Cluster, eventually, text};
 use tidemark_core::{Limit, SharedLimit};
 use tidemark_server::NodeConfig;
@@ -74,12 +76,27 @@ fn same_everywhere(cluster: &Cluster, keys: &[String]) {
     }
 }
 
+/// Whether clients try again what was answered so.
+fn is_retried(said: &str) -> bool {
+    let words = [
+        "!UNAVAILABLE",
+        "!MISCONF",
+        "!INDEFINITE",
+        "!CLOCKSKEW",
+        "!STALESESSION",
+        "!TRYAGAIN",
+        "!LOADING",
+        "!BUSY",
+        "!CLUSTERDOWN",
+    ];
+    words.iter().any(|word| said.starts_with(word))
+}
+
 /// It was done, or refused for good: by no word that has clients try again.
 #[track_caller]
 fn ended(reply: &Reply, what: &str) {
     let said = text(reply);
-    let retried = ["!UNAVAILABLE", "!MISCONF", "!INDEFINITE", "!CLOCKSKEW", "!STALESESSION", "!TRYAGAIN"];
-    assert!(!retried.iter().any(|word| said.starts_with(word)), "{what}: {said}");
+    assert!(!is_retried(&said), "{what}: {said}");
 }
 
 fn is_refused(reply: &Reply) -> bool {
@@ -286,36 +303,6 @@ fn all_commands_of_an_exec_have_one_limit() {
     }
 }
 
-/// Records of more than 8 MiB: in parts between nodes, in segments of their own on disk, in snapshots, and after restarts.
-#[test]
-fn large_records_reach_every_node_and_survive_restarts() {
-    for shape in shapes().into_iter().skip(1) {
-        let mut cluster = Cluster::start("tidemark", &shape, |config| {
-            config.log_segment_bytes = 1 << 20;
-            config.snapshot_every_bytes = 8 << 20;
-            // A client whose leader is replaced is sent away.
-            config.election_timeout_us = 30_000_000;
-        });
-        cluster.meet(&["{a}met", "{b}met", "{c}met", "{d}met"]);
-        let mut client = cluster.client(0);
-        let value = "v".repeat(20 << 20);
-        let mut keys: Vec<String> = ["a", "b", "c", "d"].map(|tag| format!("{{{tag}}}large")).to_vec();
-        for key in &keys {
-            client.ok(&["SET", key, &value]);
-            assert_eq!(client.text(&["APPEND", key, "end"]), (value.len() + 3).to_string());
-            assert_eq!(client.text(&["COPY", key, &format!("{key}:copy")]), "1");
-        }
-        keys.extend(keys.clone().iter().map(|key| format!("{key}:copy")));
-        same_everywhere(&cluster, &keys);
-        for node in 0..cluster.nodes.len() {
-            cluster.stop(node);
-            cluster.restart(node);
-        }
-        cluster.meet(&["{a}met", "{b}met", "{c}met", "{d}met"]);
-        same_everywhere(&cluster, &keys);
-    }
-}
-
 /// A region that allows less than another takes nothing of what is larger, says so, and goes on once it allows as much.
 #[test]
 fn a_record_that_a_region_does_not_take_holds_its_stream_and_says_so() {
@@ -328,10 +315,13 @@ fn a_record_that_a_region_does_not_take_holds_its_stream_and_says_so() {
     let value = "v".repeat(12 << 20);
     here.ok(&["SET", "large", &value]);
     here.ok(&["SET", "after", "2"]);
-    eventually("the receiver says why it waits", || {
-        let trouble = &cluster.status(1)["links"][0]["trouble"];
-        trouble.as_str().is_some_and(|why| why.contains("proto-max-bulk-len"))
-    });
+    for node in 0..2 {
+        let finding = told(&cluster, node, "feed_held", "A/0->B/0");
+        let what = finding["what"].as_str().expect("words");
+        assert!(what.contains("and the receiver takes 1179648 at most"), "{finding}");
+        assert_eq!(finding["waits_for"], "a larger proto-max-bulk-len at node n1");
+        assert_eq!(finding["grade"], "stuck");
+    }
     assert_eq!(there.text(&["GET", "after"]), "-", "it comes behind");
     // Its own writes go on, both ways.
     there.ok(&["SET", "own", "3"]);
@@ -339,6 +329,7 @@ fn a_record_that_a_region_does_not_take_holds_its_stream_and_says_so() {
     there.ok(&["CONFIG", "SET", "proto-max-bulk-len", "16mb"]);
     eventually("it goes on", || there.text(&["GET", "after"]) == "2");
     assert_eq!(there.text(&["GET", "large"]).len(), value.len());
+    over(&cluster);
 }
 
 #[test]

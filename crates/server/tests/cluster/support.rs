@@ -1,7 +1,7 @@
 //! Clusters on loopback ports and temporary directories, and clients that speak RESP to them.
 
 use bytes::BytesMut;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -223,7 +223,11 @@ impl Client {
 
     /// Sends bytes as they are.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        match self.stream.write_all(bytes) {
+            // There will be no reply.
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+            sent => sent.unwrap(),
+        }
     }
 
     /// The next reply; none if the connection was closed.
@@ -236,7 +240,7 @@ impl Client {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return None,
                 Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
                 Err(error) => panic!("no reply: {error}"),
             }
         }

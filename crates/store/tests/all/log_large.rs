@@ -89,13 +89,45 @@ fn a_segment_made_ahead_makes_room_for_a_larger_one() {
         append(&mut log, seq, 60).unwrap();
     }
     log.flush().unwrap();
-    let done = log.sync_job().unwrap().run(); // more than half is used
-    log.synced(done).unwrap();
+    let made = log.spare_job().unwrap().run(); // more than half is used
+    log.spared(made);
     assert_eq!(segments(&disk), [SEGMENT, SEGMENT]);
     append(&mut log, 8, 3_000).unwrap();
     log.flush().unwrap();
     assert_eq!(segments(&disk), [SEGMENT, 4096]);
     assert_eq!(sequences(&log), (0..9).collect::<Vec<u64>>());
+}
+
+/// The same, if the making ends when the large one is there already, reserved or written.
+#[test]
+fn a_segment_made_ahead_may_come_behind_a_larger_one() {
+    for reserved_only in [true, false] {
+        let disk = SimDisk::new();
+        let (mut log, _) = open(&disk).unwrap();
+        for seq in 0..8 {
+            append(&mut log, seq, 60).unwrap();
+        }
+        log.flush().unwrap();
+        let job = log.spare_job().unwrap();
+        log.reserve(1, 3_000).unwrap();
+        if !reserved_only {
+            append(&mut log, 8, 3_000).unwrap();
+            log.flush().unwrap();
+        }
+        log.spared(job.run());
+        assert_eq!(segments(&disk), [SEGMENT, 4096]);
+        if reserved_only {
+            append(&mut log, 8, 3_000).unwrap();
+            log.flush().unwrap();
+        }
+        let done = log.sync_job().unwrap().run();
+        assert_eq!(log.synced(done).unwrap(), log.flushed(), "one sync is of all segments");
+        append(&mut log, 9, 60).unwrap();
+        log.flush().unwrap();
+        let (log, report) = open(&copy(&disk, |_, _| ())).unwrap();
+        assert_eq!(sequences(&log), (0..10).collect::<Vec<u64>>());
+        assert!(report.cut.is_none(), "{report:?}");
+    }
 }
 
 #[test]

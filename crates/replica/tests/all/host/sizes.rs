@@ -82,6 +82,7 @@ fn a_record_that_the_receiver_does_not_take_ends_the_stream_until_it_does() {
     for (number, bytes) in (1..).zip([10, 5_000, 10]) {
         assert_eq!(large(&mut from, number, bytes), Ok(()));
     }
+    sync(&mut from);
     let mut begin = |takes: usize, to: &mut Host<Recorder>| {
         let resume = to.resume_point(server(0), P0);
         let incarnation = from.open_feed(server(0), DcId(1), resume).unwrap();

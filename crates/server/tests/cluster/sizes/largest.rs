@@ -1,7 +1,7 @@
 //! Values of 512 MiB: they take gigabytes of memory and minutes, so this is run by hand.
 
 use crate::support::{Client, Cluster, eventually};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tidemark_core::Limit;
 
@@ -14,17 +14,18 @@ fn peak_mib() -> usize {
 
 /// Does something, and returns how long it took and the longest that a PING of any node did meanwhile.
 fn timed(cluster: &Cluster, what: impl FnOnce()) -> (Duration, Duration) {
-    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let mut running = Vec::new();
         let pings = (0..cluster.nodes.len()).map(|node| {
-            let (mut client, done) = (cluster.client(node), &done);
+            let (mut client, (run, stopped)) = (cluster.client(node), mpsc::channel::<()>());
+            running.push(run);
             scope.spawn(move || {
                 let mut longest = Duration::ZERO;
-                while !done.load(Ordering::Relaxed) {
+                let pace = Duration::from_millis(2); // time: between two questions
+                while stopped.recv_timeout(pace) == Err(RecvTimeoutError::Timeout) {
                     let start = Instant::now();
                     assert_eq!(client.text(&["PING"]), "PONG");
                     longest = longest.max(start.elapsed());
-                    std::thread::sleep(Duration::from_millis(2)); // a pace, not a wait
                 }
                 longest
             })
@@ -33,7 +34,7 @@ fn timed(cluster: &Cluster, what: impl FnOnce()) -> (Duration, Duration) {
         let start = Instant::now();
         what();
         let took = start.elapsed();
-        done.store(true, Ordering::Relaxed);
+        running.clear();
         (took, pings.into_iter().map(|ping| ping.join().unwrap()).max().unwrap())
     })
 }
