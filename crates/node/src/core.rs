@@ -128,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) findings: Findings,
     pub(crate) upkeep_at: Micros,
     pub(crate) syncs: Syncs,
+    /// When to look whether there is room for ballast.
+    pub(crate) ballast_at: Micros,
     /// When streams were looked at last, and whether they have to be again.
     pub(crate) streams_at: Micros,
     pub(crate) streams_due: bool,

@@ -9,7 +9,7 @@ use crate::node::{
     SessionId,
 };
 use crate::observe::{Way, What};
-use crate::of::{self, NodeOf};
+use crate::of::{self, BALLAST_US, NodeOf};
 use crate::shared::PastName;
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
@@ -72,14 +72,14 @@ impl<P: Protocol> NodeOf<P> {
     fn run_upkeep(&mut self) {
         let now = self.core.now;
         self.core.upkeep_at = now.mono + self.core.config.pace.upkeep_us;
-        if let Some(job) = self.hold.upkeep_job(now) {
-            self.core.outputs.push_back(Output::Job(job));
+        self.core.outputs.extend(self.hold.upkeep_job(now).map(Output::Job));
+        if self.core.ballast_at <= now.mono {
+            self.core.ballast_at = now.mono + BALLAST_US;
+            self.core.outputs.extend(self.hold.ballast_job().map(Output::Job));
         }
         self.look_after_members();
         self.look_for_relays();
-        if let Some(job) = self.hold.spare_job() {
-            self.core.outputs.push_back(Output::Job(job));
-        }
+        self.core.outputs.extend(self.hold.spare_job().map(Output::Job));
         self.look();
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()
@@ -233,9 +233,11 @@ impl<P: Protocol> Node for NodeOf<P> {
         }
         let result = match done.0 {
             JobResult::Upkeep(opened, done) => {
-                if opened == self.hold.opened() {
-                    self.hold.upkept(done);
-                }
+                self.hold.upkept(opened, done);
+                Ok(())
+            }
+            JobResult::Ballast(opened, done) => {
+                self.hold.ballast_made(opened, done);
                 Ok(())
             }
             JobResult::Recall(recalled) => match self.hold.member_mut() {

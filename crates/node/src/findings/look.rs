@@ -15,13 +15,16 @@ impl<P: Protocol> NodeOf<P> {
         if !self.core.findings.is_due(now.mono, &pace) {
             return;
         }
-        let mut found = Vec::new();
-        self.find_refused_writes(&mut found);
-        found.extend(self.slow_disk());
-        found.extend(self.lost_quorum());
-        self.find_links(&mut found);
-        self.find_refused_reads(&mut found);
-        self.find_streams(&mut found);
+        let mut found = self.core.findings.driver.clone();
+        // A mute node has connections to nobody, as it should.
+        if !found.iter().any(|condition| condition.code == Code::Mute) {
+            self.find_refused_writes(&mut found);
+            found.extend(self.slow_disk());
+            found.extend(self.lost_quorum());
+            self.find_links(&mut found);
+            self.find_refused_reads(&mut found);
+            self.find_streams(&mut found);
+        }
         for change in self.core.findings.take(now, &pace, found) {
             self.core.notice(change.level(), change.to_string());
         }

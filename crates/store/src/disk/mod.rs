@@ -17,9 +17,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod overlay;
 mod real;
 mod sim;
 
+pub use overlay::Overlay;
 pub use real::RealDisk;
 pub use sim::{Fault, SimDisk};
 

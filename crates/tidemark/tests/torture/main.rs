@@ -9,6 +9,7 @@ mod disk;
 mod disowned;
 mod every;
 mod findings;
+mod full;
 mod groups;
 mod harness;
 mod judge;

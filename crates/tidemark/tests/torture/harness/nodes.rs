@@ -99,6 +99,7 @@ impl Nodes {
     pub(crate) fn command(&self, node: usize) -> Command {
         let mut command = program();
         command.arg("serve").arg("--config").arg(&self.config).args(["--node", &self.nodes[node].name]);
+        command.env("TIDEMARK_DISK_QUOTA", self.quota());
         command
     }
 
@@ -146,6 +147,19 @@ impl Nodes {
     /// What a node has logged.
     pub(crate) fn log(&self, node: usize) -> String {
         std::fs::read_to_string(&self.nodes[node].log).unwrap_or_default()
+    }
+
+    /// From now on the data directory of each node may take so many bytes, or any number.
+    pub(crate) fn set_quota(&self, bytes: Option<u64>) {
+        match bytes {
+            Some(bytes) => std::fs::write(self.quota(), bytes.to_string()).expect("the quota"),
+            None => std::fs::remove_file(self.quota()).expect("the quota"),
+        }
+    }
+
+    /// What holds the quota, if there is one.
+    fn quota(&self) -> PathBuf {
+        self.config.with_file_name("quota")
     }
 
     /// The data directory of a node.
