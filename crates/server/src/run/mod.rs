@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tidemark_node::{Config, Done, Pace, RaftLimits};
-use tidemark_store::disk::{Disk, RealDisk};
+use tidemark_store::disk::{Disk, RealDisk, Unsynced};
 use tidemark_store::log::Fsync;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -98,6 +98,10 @@ pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), Ser
     let disk: Arc<dyn Disk> = match std::env::var_os(DISK_QUOTA) {
         Some(file) => Arc::new(disk.with_quota(file.into())),
         None => Arc::new(disk),
+    };
+    let disk = match files::loses_power() {
+        true => Arc::new(Unsynced::new(disk, fastrand::u64(..))),
+        false => disk,
     };
     let faults = std::mem::take(&mut config.faults);
     let (config, mut ordered) = (Arc::new(config), None);

@@ -13,6 +13,7 @@ mod full;
 mod groups;
 mod harness;
 mod judge;
+mod powerloss;
 mod regrouping;
 mod removed;
 mod shared;
