@@ -19,6 +19,7 @@ use tidemark_core::history::{Header, Lost};
 use tidemark_wire::resp::Reply;
 
 /// More than the time that anything waits for a sync under `everysec`: what was written earlier is synced.
+// time: what a loss may have taken, and no wait.
 const UNSYNCED: Duration = Duration::from_secs(3);
 
 /// How often power is lost, at least once of each kind.
