@@ -82,7 +82,7 @@ pub enum CutOrder {
 }
 
 /// The links that an operator has cut, as this node knows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts(BTreeSet<(Place, Place)>);
 
 impl Cuts {
@@ -100,6 +100,11 @@ impl Cuts {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (Place, Place)> + '_ {
         self.0.iter().copied()
+    }
+
+    /// Whether these very ends are cut.
+    pub fn contains(&self, ends: &(Place, Place)) -> bool {
+        self.0.contains(ends)
     }
 
     /// Whether nothing passes from `from` to `to`.

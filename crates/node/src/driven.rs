@@ -236,9 +236,11 @@ impl<P: Protocol> Node for NodeOf<P> {
         }
         let result = match done.0 {
             JobResult::Upkeep(opened, done) => {
-                if opened == self.hold.opened() {
-                    self.hold.upkept(done);
-                }
+                self.hold.upkept(opened, done);
+                Ok(())
+            }
+            JobResult::Ballast(opened, done) => {
+                self.hold.ballast_made(opened, done);
                 Ok(())
             }
             JobResult::Recall(recalled) => match self.hold.member_mut() {

@@ -18,6 +18,9 @@ pub enum OpenError {
     /// The directory cannot be used.
     #[error("{0}")]
     Failed(String),
+    /// The disk is full. What is there can be read: on a [`tidemark_store::disk::Overlay`] it opens.
+    #[error("{0}")]
+    Full(String),
 }
 
 /// What can be done with a protocol, without its type.

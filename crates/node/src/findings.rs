@@ -49,11 +49,17 @@ pub enum Code {
     LogFills,
     /// Deletions are kept, because a region has not told for long how far it is.
     FloorStands,
+    /// The disk is so full that the log does not open: reads are answered alone.
+    Mute,
+    /// Nobody has renewed what was ordered for a time.
+    ToldLate,
+    /// Another node does not know yet of an order.
+    OrderWaits,
 }
 
 impl Code {
     /// All of them, and their names.
-    pub const ALL: [(Self, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str); 14] = [
         (Self::WritesRefused, "writes_refused"),
         (Self::QuorumLost, "quorum_lost"),
         (Self::ReadsRefused, "reads_refused"),
@@ -65,6 +71,9 @@ impl Code {
         (Self::Relayed, "relayed"),
         (Self::LogFills, "log_fills"),
         (Self::FloorStands, "floor_stands"),
+        (Self::Mute, "mute"),
+        (Self::ToldLate, "told_late"),
+        (Self::OrderWaits, "order_waits"),
     ];
 
     /// Its name, as every surface shows it.
@@ -133,17 +142,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A condition that holds now.
-#[derive(Clone, Debug)]
-pub(crate) struct Condition {
-    pub(crate) code: Code,
-    pub(crate) place: String,
-    pub(crate) grade: Grade,
+/// A condition that holds now. The fields are those of [`Finding`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Condition {
+    pub code: Code,
+    pub place: String,
+    pub grade: Grade,
     /// Since when, on the clock that does not jump; none if it is known by looking alone.
-    pub(crate) since: Option<Micros>,
-    pub(crate) what: String,
-    pub(crate) waits_for: String,
-    pub(crate) remedy: String,
+    pub since: Option<Micros>,
+    pub what: String,
+    pub waits_for: String,
+    pub remedy: String,
 }
 
 /// The conditions that held at the last look.
@@ -152,6 +162,8 @@ pub(crate) struct Findings {
     known: BTreeMap<(Code, String), Known>,
     /// When the next look is due.
     next: Micros,
+    /// Conditions that the driver knows of.
+    pub(crate) driver: Vec<Condition>,
     pub(crate) syncs: Syncs,
     pub(crate) progress: Progress,
 }

@@ -7,7 +7,7 @@ use tidemark_contract::Protocol;
 use tidemark_core::{Micros, PartitionId};
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, Waits};
-use tidemark_store::log::{Position, SpareDone};
+use tidemark_store::log::{BallastDone, Position, SpareDone};
 
 fn fatal(error: impl std::fmt::Display) -> Fatal {
     Fatal(error.to_string())
@@ -219,6 +219,20 @@ impl<P: Protocol> Hold<P> {
         job.map(|job| Job(Work::Upkeep(opened, job)))
     }
 
+    /// The making of the log's ballast, if it is missing.
+    pub(crate) fn ballast_job(&mut self) -> Option<Job> {
+        let opened = self.opened();
+        self.kept_mut()?.ballast_job().map(|job| Job(Work::Ballast(opened, job)))
+    }
+
+    /// Ballast was made, or not, in the opening `of`.
+    pub(crate) fn ballast_made(&mut self, of: u64, done: BallastDone) {
+        let opened = self.opened();
+        if let Some(host) = self.kept_mut().filter(|_| opened == of) {
+            host.ballast_made(done);
+        }
+    }
+
     /// How often it began anew.
     pub(crate) fn opened(&self) -> u64 {
         match self {
@@ -227,7 +241,11 @@ impl<P: Protocol> Hold<P> {
         }
     }
 
-    pub(crate) fn upkept(&mut self, done: UpkeepDone) {
+    /// Upkeep was done in the opening `of`.
+    pub(crate) fn upkept(&mut self, of: u64, done: UpkeepDone) {
+        if self.opened() != of {
+            return;
+        }
         match self {
             Self::Alone(host) => host.upkept(done),
             Self::Member(member) => member.upkept(done),

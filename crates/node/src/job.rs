@@ -4,7 +4,7 @@ use crate::node::LinkId;
 use bytes::Bytes;
 use tidemark_group::{CopyOut, RecallJob, Recalled, SyncTask};
 use tidemark_replica::{OpenError, SealDone, SealJob, UpkeepDone, UpkeepJob};
-use tidemark_store::log::{SpareDone, SpareJob, SyncDone, SyncJob};
+use tidemark_store::log::{BallastDone, BallastJob, SpareDone, SpareJob, SyncDone, SyncJob};
 
 /// How much one frame of a copy holds, about, in bytes.
 const PIECE_BYTES: usize = 256 << 10;
@@ -27,6 +27,7 @@ pub(crate) enum Work {
     /// With how often the member that it is for has begun anew.
     Upkeep(u64, UpkeepJob),
     Spare(u64, SpareJob),
+    Ballast(u64, BallastJob),
     Recall(RecallJob),
     Piece(LinkId, Box<CopyOut>),
     Seal(LinkId, SealJob),
@@ -40,6 +41,7 @@ pub(crate) enum Result {
     MemberSync((u64, SyncDone)),
     Upkeep(u64, UpkeepDone),
     Spare(u64, SpareDone),
+    Ballast(u64, BallastDone),
     Recall(Recalled),
     Piece(LinkId, Box<CopyOut>, std::result::Result<Option<Bytes>, OpenError>),
     Seal(LinkId, SealDone),
@@ -66,6 +68,7 @@ impl Job {
             Work::MemberSync(task) => Result::MemberSync(task.run()),
             Work::Upkeep(opened, job) => Result::Upkeep(opened, job.run()),
             Work::Spare(opened, job) => Result::Spare(opened, job.run()),
+            Work::Ballast(opened, job) => Result::Ballast(opened, job.run()),
             Work::Recall(job) => Result::Recall(job.run()),
             Work::Piece(link, mut copy) => {
                 let piece = copy.next_piece(PIECE_BYTES);
@@ -83,6 +86,7 @@ impl std::fmt::Debug for Job {
             Work::Upkeep(_, job) if job.ends() => "end of a snapshot",
             Work::Upkeep(..) => "upkeep",
             Work::Spare(..) => "next segment",
+            Work::Ballast(..) => "ballast",
             Work::Recall(_) => "recall",
             Work::Piece(..) => "piece of a copy",
             Work::Seal(..) => "seal a copy",

@@ -36,7 +36,7 @@ pub mod token;
 pub use config::{Config, Pace, RaftLimits};
 pub use driven::factory_of;
 pub use factory::{Factory, OpenError};
-pub use findings::{Code, Finding, Grade};
+pub use findings::{Code, Condition, Finding, Grade};
 pub use gate::Gate;
 pub use inspect::{Inspect, MemberView, PartitionView};
 pub use job::{Done, Job, Lane};

@@ -39,6 +39,7 @@
 //! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
+use crate::findings::Condition;
 use crate::follow::{Choice, NodeGroups};
 use crate::inspect::Inspect;
 use crate::job::{Done, Job};
@@ -139,6 +140,8 @@ pub enum Order {
     RemoveMember(NodeId),
     /// Links are cut or healed.
     Cut(CutOrder),
+    /// Conditions that the driver knows of and an operator should, until it says otherwise.
+    Known(Vec<Condition>),
 }
 
 /// What an order came to: what each partition says, or why it was not carried out.

@@ -22,6 +22,7 @@ use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig, Now};
 use tidemark_store::disk::Disk;
+use tidemark_store::log::LogError;
 
 /// A node that runs protocol `P`.
 pub(crate) struct NodeOf<P: Protocol> {
@@ -142,7 +143,10 @@ fn open_hold<P: Protocol>(
     config: &Config,
     now: Now,
 ) -> Result<Opened<P>, OpenError> {
-    let failed = |error: tidemark_replica::OpenError| OpenError::Failed(error.to_string());
+    let failed = |error: tidemark_replica::OpenError| match &error {
+        tidemark_replica::OpenError::Log(LogError::Full(_)) => OpenError::Full(error.to_string()),
+        _ => OpenError::Failed(error.to_string()),
+    };
     let Some(place) = place else {
         let host = Host::open(host, disk, now).map_err(failed)?;
         let cut = host.cut().map(|cut| (Level::Warn, cut.to_string()));

@@ -18,6 +18,10 @@ impl<P: Protocol> NodeOf<P> {
             },
             Order::RemoveMember(node) => self.remove_member(node),
             Order::Cut(order) => self.cut(order),
+            Order::Known(conditions) => {
+                self.core.findings.driver = conditions;
+                Ok(Vec::new())
+            }
         };
         self.core.end_order(id, answer);
     }

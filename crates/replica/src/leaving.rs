@@ -6,7 +6,7 @@ use crate::host::{Fatal, Host};
 use crate::output::Output;
 use crate::rule::CONFIRMATIONS_ARE_SYNCED;
 use tidemark_contract::Protocol;
-use tidemark_store::log::{Fsync, Position, SpareDone, SpareJob, SyncDone, SyncJob};
+use tidemark_store::log::{BallastDone, BallastJob, Fsync, Position, SpareDone, SpareJob, SyncDone, SyncJob};
 
 /// For what a sync of the log is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,16 @@ impl<P: Protocol> Host<P> {
     /// A segment was made.
     pub fn spared(&mut self, done: SpareDone) {
         self.log.spared(done);
+    }
+
+    /// A job that makes the log's ballast, if it is missing: a driver asks each second. Its result is given to [`Self::ballast_made`].
+    pub fn ballast_job(&mut self) -> Option<BallastJob> {
+        self.log.ballast_job()
+    }
+
+    /// Such a job has ended.
+    pub fn ballast_made(&mut self, done: BallastDone) {
+        self.log.ballast_made(done);
     }
 
     /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its

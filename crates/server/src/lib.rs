@@ -12,7 +12,7 @@ pub mod redis;
 mod run;
 mod stats;
 
-pub use admin::FaultOrder;
+pub use admin::{FaultOrder, LinkFault, Waiting, Wanted};
 pub use allocated::Counting;
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};
 pub use run::{Hooks, Ready, run_node, run_node_with};

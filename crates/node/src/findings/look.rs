@@ -4,6 +4,7 @@ use super::{Code, Condition, Grade};
 use crate::hold::Hold;
 use crate::layout::{GroupId, NodeId};
 use crate::link::hello::LinkKind;
+use crate::node::Output;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, ServerId};
@@ -15,13 +16,18 @@ impl<P: Protocol> NodeOf<P> {
         if !self.core.findings.is_due(now.mono, &pace) {
             return;
         }
-        let mut found = Vec::new();
-        self.find_refused_writes(&mut found);
-        found.extend(self.slow_disk());
-        found.extend(self.lost_quorum());
-        self.find_links(&mut found);
-        self.find_refused_reads(&mut found);
-        self.find_streams(&mut found);
+        // Room may come at any time.
+        self.core.outputs.extend(self.hold.ballast_job().map(Output::Job));
+        let mut found = self.core.findings.driver.clone();
+        // A mute node has connections to nobody, as it should.
+        if !found.iter().any(|condition| condition.code == Code::Mute) {
+            self.find_refused_writes(&mut found);
+            found.extend(self.slow_disk());
+            found.extend(self.lost_quorum());
+            self.find_links(&mut found);
+            self.find_refused_reads(&mut found);
+            self.find_streams(&mut found);
+        }
         for change in self.core.findings.take(now, &pace, found) {
             self.core.notice(change.level(), change.to_string());
         }

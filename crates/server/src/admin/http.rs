@@ -1,6 +1,7 @@
 //! Routes.
 
 use super::faults::{Deed, FaultOrder, Where};
+use super::leased::Wanted;
 use super::orders::GroupOrder;
 use super::report::Report;
 use super::{Query, metrics};
@@ -52,6 +53,7 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/slow", post(|ask, body| fault(Deed::Slow, ask, body)))
         .route("/admin/skew", post(|ask, body| fault(Deed::Skew, ask, body)))
         .route("/admin/heal", post(|ask, body| fault(Deed::Heal, ask, body)))
+        .route("/admin/faults", post(faults))
         .route("/admin/membership", post(membership))
         .route("/admin/group", post(group))
         .route("/admin/groupings", post(regroup))
@@ -186,7 +188,11 @@ async fn group(State(ask): State<Ask>, Json(order): Json<GroupOrder>) -> Respons
 
 async fn fault(deed: Deed, State(ask): State<Ask>, body: Option<Json<Where>>) -> Response {
     let place = body.map(|Json(place)| place).unwrap_or_default();
-    done(obeyed(&ask, |answer| Query::Fault(FaultOrder { deed, place }, answer)).await)
+    done(obeyed(&ask, |answer| Query::Fault(FaultOrder::One { deed, place }, answer)).await)
+}
+
+async fn faults(State(ask): State<Ask>, Json(wanted): Json<Wanted>) -> Response {
+    done(obeyed(&ask, |answer| Query::Fault(FaultOrder::All(wanted), answer)).await)
 }
 
 fn done<T>(obeyed: Result<T, Response>) -> Response {

@@ -2,8 +2,10 @@
 //!
 //! It asks the data thread for what it needs through a channel; what takes time (making text) it does itself.
 
+mod conditions;
 mod faults;
 mod http;
+mod leased;
 mod metrics;
 mod orders;
 mod report;
@@ -11,13 +13,19 @@ mod report;
 use crate::ServeError;
 use crate::run::shard::Shard;
 pub use faults::FaultOrder;
+pub(crate) use faults::Ordered;
+pub use leased::{LinkFault, Waiting, Wanted};
 pub(crate) use orders::Orders;
 use report::Report;
 use std::net::TcpListener;
 use std::rc::Rc;
+use std::time::Duration;
 use tidemark_node::{Order, OrderAnswer};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
+
+/// How often the data thread looks whether faults have to end.
+const LEASE_LOOK: Duration = Duration::from_millis(500);
 
 /// What the admin server asks of the data thread.
 enum Query {
@@ -34,6 +42,14 @@ enum Query {
 /// The server; it ends when this is dropped.
 pub(crate) struct Admin {
     _stop: oneshot::Sender<()>,
+}
+
+/// Ends faults of a supervisor that does not renew them, until the node stops.
+pub(crate) async fn watch_lease(shard: Rc<Shard>) {
+    loop {
+        tokio::time::sleep(LEASE_LOOK).await;
+        shard.look_at_lease();
+    }
 }
 
 /// Starts the server at `listener`.

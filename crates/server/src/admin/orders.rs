@@ -41,6 +41,9 @@ impl Shard {
     /// Has the node carry out an order; what it changes is durable when the answer comes.
     pub(super) fn order(&self, order: Order, answer: oneshot::Sender<OrderAnswer>) {
         let mut core = self.core.borrow_mut();
+        if let Some(mute) = &core.engine.mute {
+            return drop(answer.send(Err(mute.why.clone())));
+        }
         match &order {
             Order::Protocol(order) => tracing::warn!("{order} ordered by the operator"),
             Order::RemoveMember(node) => {
@@ -48,6 +51,7 @@ impl Shard {
                 tracing::warn!("{name} is removed from the group, ordered by the operator");
             }
             Order::Cut(order) => tracing::warn!("{order:?} ordered by the operator"),
+            Order::Known(_) => {}
         }
         let id = core.orders.next();
         core.orders.open.push((id, answer));

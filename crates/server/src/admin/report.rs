@@ -1,5 +1,7 @@
 //! How a node stands: copied out of the data thread, made into JSON and metrics elsewhere.
 
+use super::leased::Told;
+use crate::run::mute::Mute;
 use crate::run::shard::{Core, Shard};
 use crate::stats::Stats;
 use serde::Serialize;
@@ -28,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) writes_refused: Option<String>,
     /// Why clients are not served, if that is so.
     pub(crate) unready: Option<String>,
+    /// Why only reads are answered, if that is so.
+    pub(crate) mute: Option<Mute>,
     pub(crate) clients: usize,
     pub(crate) host: HostStatus,
     /// Where sessions read together, if checking groups follow that.
@@ -41,6 +45,8 @@ pub(crate) struct Report {
     pub(crate) late_us: Micros,
     /// How far its clock was put ahead of the machine's, by an operator's order.
     pub(crate) clock_ahead_us: i64,
+    /// What the supervisor has said of faults, if one has.
+    pub(crate) ordered: Option<Told>,
     #[serde(skip)]
     pub(crate) stats: Stats,
     #[serde(skip)]
@@ -127,8 +133,9 @@ impl Shard {
             now_us: now.wall,
             uptime_s: now.wall.saturating_sub(engine.identity.started_at) / 1_000_000,
             findings: status.findings,
-            writes_refused: status.writes_refused,
-            unready: status.unready,
+            unready: engine.mute.as_ref().map(|mute| mute.why.clone()).or(status.unready),
+            writes_refused: engine.mute.as_ref().map(|mute| mute.why.clone()).or(status.writes_refused),
+            mute: engine.mute.clone(),
             clients: core.clients.len(),
             host: status.host,
             uses: status.uses,
@@ -138,6 +145,7 @@ impl Shard {
             faults,
             late_us: core.links.slowed.late_us,
             clock_ahead_us: engine.clock.ahead_us(),
+            ordered: core.ordered.leased.told().cloned(),
             stats: engine.stats.clone(),
             counters: *engine.node.counters(),
         }

@@ -51,6 +51,7 @@ struct Info<'a> {
     data_dir: &'a Path,
     memory: &'a mut Memory,
     exported: &'a mut Vec<SessionId>,
+    mute: bool,
 }
 
 /// Runs `answer` with what a connection needs to answer `spec` by itself, if its session is `session`. The reply goes
@@ -73,6 +74,7 @@ pub(crate) fn with_context<R>(
         data_dir: &engine.config.data_dir,
         memory: &mut engine.memory,
         exported: &mut engine.exported,
+        mute: engine.mute.is_some(),
     };
     let mut cx = Context {
         spec,
@@ -134,6 +136,7 @@ impl ServerInfo for Info<'_> {
             process_id: std::process::id(),
             tcp_port: identity.port,
             started_at: identity.started_at,
+            loading: self.mute,
             used_memory_bytes: self.memory.used(),
             used_memory_peak_bytes: self.memory.peak.max(self.memory.used()),
             resident_memory_bytes: resident,
@@ -158,7 +161,6 @@ impl ServerInfo for Info<'_> {
             expired_keys: sum(|partition| partition.expired),
             evicted_keys: self.memory.evicted,
             tidemark,
-            ..Facts::default()
         }
     }
 

@@ -64,7 +64,8 @@ fn welcome(shard: &Rc<Shard>, stream: TcpStream) {
     // Replies leave in one write a batch: there is nothing to wait for.
     let _ = stream.set_nodelay(true);
     let id = engine.registry.register(peer, local, engine.now.wall);
-    let connection = redis::Connection::new(id, &engine.redis);
+    let mut connection = redis::Connection::new(id, &engine.redis);
+    connection.mute = engine.mute.is_some();
     let limits = engine.redis.request_limits();
     let (read, write) = stream.into_split();
     let session = engine.node.open();

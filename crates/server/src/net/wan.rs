@@ -7,7 +7,7 @@ use tidemark_core::{DcId, Micros};
 use tidemark_node::LinkKind;
 
 /// Links that an operator has slowed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slowed {
     links: BTreeMap<(DcId, DcId), Micros>,
     /// Whatever this node sends to any other leaves so much later.
@@ -22,6 +22,15 @@ impl Slowed {
         } else {
             self.links.insert((from, to), slow_us);
         }
+    }
+
+    /// Nothing is faster than it is in `other`.
+    pub(crate) fn raise(&mut self, other: &Self) {
+        for (ends, slow_us) in &other.links {
+            let slow = self.links.entry(*ends).or_default();
+            *slow = (*slow).max(*slow_us);
+        }
+        self.late_us = self.late_us.max(other.late_us);
     }
 
     /// All of them.

@@ -106,6 +106,8 @@ pub struct Connection {
     pub(super) reads: Reads,
     /// Memory is at its limit: what may add data is refused.
     full: bool,
+    /// The node answers only reads.
+    pub mute: bool,
 }
 
 impl Connection {
@@ -129,6 +131,7 @@ impl Connection {
             interactive: Interactive::default(),
             reads: Reads::default(),
             full: false,
+            mute: false,
         }
     }
 
@@ -169,7 +172,7 @@ impl Connection {
 
     /// Becomes a new connection, with the same number.
     pub(super) fn reset(&mut self, config: &Config) {
-        *self = Self { changed: true, ..Self::new(self.id, config) };
+        *self = Self { changed: true, mute: self.mute, ..Self::new(self.id, config) };
     }
 
     /// A prefix command has chosen: for the command behind it or, alone, for the connection.
@@ -265,6 +268,9 @@ impl Connection {
         reserved::check(request)?;
         if self.reads.mode.is_some() {
             self.note_reads(request);
+        }
+        if self.mute && !Table::get().resolve(request)?.is_answered_by_mute() {
+            return Err(ErrorReply::LOADING);
         }
         if self.full {
             self.check_memory(request)?;

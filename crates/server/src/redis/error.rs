@@ -41,6 +41,10 @@ impl ErrorReply {
     /// The name or the password is wrong.
     pub const WRONGPASS: Self = Self::fixed("WRONGPASS invalid username-password pair or user is disabled.");
 
+    /// The node cannot open its log, as its disk is full: it only answers reads.
+    pub const LOADING: Self =
+        Self::fixed("LOADING the disk of this node is full: it only answers reads until there is room");
+
     /// Memory is at its limit, and the command may add data.
     pub const OUT_OF_MEMORY: Self = Self::fixed("OOM command not allowed when used memory > 'maxmemory'.");
     /// The same of EXEC, where such a command is queued.

@@ -228,6 +228,13 @@ impl Spec {
         self.keys.step != 0 && self.flags.first() == Some(&"readonly")
     }
 
+    /// Whether a node answers it that only reads: its client has no past but what was read there.
+    pub fn is_answered_by_mute(&self) -> bool {
+        let foreign = matches!(self.group, Group::Scripting | Group::Tidemark);
+        let reads = self.has_key_reads() && !foreign && !self.has("blocking");
+        reads || self.name == "ping" || self.has("loading") && self.group != Group::Pubsub
+    }
+
     /// How many words its name has.
     pub fn words(&self) -> usize {
         self.name.split('|').count()

@@ -107,6 +107,8 @@ impl Shard {
                     engine.node.close(session);
                 }
             }
+            // What leaves a mute node would be forgotten.
+            Output::Dial { .. } if core.engine.mute.is_some() => {}
             Output::Dial { link, to, .. } => self.dial(core, link, to),
             Output::Up { link, node, kind } => core.link_is_up(link, node, kind),
             Output::Close { link } => core.close_link(link),

@@ -35,10 +35,19 @@ fn raise(needed: u64) -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Names the start of this machine, as far as the system says; `TIDEMARK_BOOT_ID` says something else, for tests of what a loss of
-/// power takes.
+/// Tests lose power by it: whatever ends the process takes with it what was not synced, and each start is another one of the machine.
+const LOSES_POWER: &str = "TIDEMARK_LOSES_POWER";
+
+/// Whether the end of this process is to be a loss of power.
+pub(super) fn loses_power() -> bool {
+    std::env::var_os(LOSES_POWER).is_some()
+}
+
+/// Names the start of this machine, as far as the system says.
 pub(super) fn boot_id() -> String {
-    let told = std::env::var("TIDEMARK_BOOT_ID").ok();
-    let known = told.or_else(|| std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok());
+    if loses_power() {
+        return format!("{:x}", fastrand::u128(..));
+    }
+    let known = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     known.unwrap_or_default().trim().to_string()
 }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::{spawn_blocking, spawn_local};
 
 /// The thread's end on the data thread. It ends when this is dropped.
+#[derive(Default)]
 pub(crate) struct DiskThread {
     jobs: RefCell<Option<mpsc::Sender<Job>>>,
     /// Jobs whose results have not come back.
@@ -18,7 +19,7 @@ pub(crate) struct DiskThread {
 
 impl DiskThread {
     /// Starts the thread; what its jobs did comes out of the receiver.
-    pub(super) fn start() -> std::io::Result<(Self, UnboundedReceiver<Done>)> {
+    pub(super) fn start(&self) -> std::io::Result<UnboundedReceiver<Done>> {
         let (jobs, todo) = mpsc::channel::<Job>();
         let (done, results) = unbounded_channel();
         std::thread::Builder::new().name("disk".to_string()).spawn(move || {
@@ -28,14 +29,15 @@ impl DiskThread {
                 }
             }
         })?;
-        Ok((Self { jobs: RefCell::new(Some(jobs)), open: Cell::new(0) }, results))
+        self.jobs.replace(Some(jobs));
+        Ok(results)
     }
 
-    /// Runs `job` after those before it. REQUIRES: it is not closed.
+    /// Runs `job` after those before it. REQUIRES: it was started, and is not closed.
     fn run(&self, job: Job) {
         let jobs = self.jobs.borrow();
         let sent = jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
-        assert!(sent, "the disk's thread runs until it is closed");
+        assert!(sent, "the disk's thread runs from its start until it is closed");
         self.open.set(self.open.get() + 1);
     }
 

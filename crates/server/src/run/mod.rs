@@ -3,15 +3,16 @@
 mod batch;
 mod files;
 mod jobs;
+pub(crate) mod mute;
 pub(crate) mod shard;
 mod sockets;
 mod ticker;
 mod writer;
 
+use crate::admin::Ordered;
 use crate::clock::Clock;
 use crate::gateway::info::Identity;
 use crate::{NodeConfig, ServeError, admin, edge, gateway, net, redis};
-use jobs::DiskThread;
 use serde::Serialize;
 use shard::{Core, Engine, Shard};
 use sockets::{Listeners, Sockets};
@@ -19,14 +20,17 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use tidemark_node::{Config, Done, OpenError, Pace, PartSizes, RaftLimits};
-use tidemark_store::disk::RealDisk;
+use tidemark_node::{Config, Done, Pace, PartSizes, RaftLimits};
+use tidemark_store::disk::{Disk, RealDisk, Unsynced};
 use tidemark_store::log::Fsync;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{LocalSet, spawn_local};
+
+/// Tests fill a disk by it: the file that it names holds how many bytes the data directory may take.
+const DISK_QUOTA: &str = "TIDEMARK_DISK_QUOTA";
 
 /// How a node is run by something other than a shell: a test, or a program that embeds it.
 #[derive(Default)]
@@ -91,35 +95,69 @@ pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), Ser
     let ready = sockets.ready(&config, factory.name()).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();
     let disk = RealDisk::open(&config.data_dir).map_err(|error| ServeError::Failed(error.to_string()))?;
-    let node =
-        factory.open(node_config(&config), Arc::new(disk), clock.now()).map_err(|error| match error {
-            OpenError::Config(why) => ServeError::Config(why),
-            OpenError::Failed(why) => ServeError::Failed(why),
-        })?;
-    let listeners = sockets.listen()?;
-    let identity = Identity::new(&ready, clock.now().wall);
-    let redis = redis_config(&config, ready.redis.port());
+    let disk: Arc<dyn Disk> = match std::env::var_os(DISK_QUOTA) {
+        Some(file) => Arc::new(disk.with_quota(file.into())),
+        None => Arc::new(disk),
+    };
+    let disk = match files::loses_power() {
+        true => Arc::new(Unsynced::new(disk, fastrand::u64(..))),
+        false => disk,
+    };
     let faults = std::mem::take(&mut config.faults);
-    let core = Core::new(Engine::new(node, clock, Arc::new(config), identity, redis));
+    let (config, mut ordered) = (Arc::new(config), None);
+    loop {
+        let (node, mute) = mute::open(factory, node_config(&config), &disk, clock.now())?;
+        let listeners = sockets.listen()?;
+        let identity = Identity::new(&ready, clock.now().wall);
+        let redis = redis_config(&config, ready.redis.port());
+        let engine = Engine::new((node, mute), clock.clone(), config.clone(), identity, redis);
+        let shard = Rc::new(Shard::new(Core::new(engine)));
+        // Before any connection, so that nothing passes that is to be cut or late.
+        match ordered.take() {
+            Some(ordered) => shard.take_over(ordered),
+            None => faults.iter().try_for_each(|fault| shard.inject(fault)).map_err(ServeError::Config)?,
+        }
+        shard.core.borrow_mut().tell_conditions();
+        match run_shard(shard, listeners, &ready, &hooks, disk.clone())? {
+            End::Stopped => return Ok(()),
+            End::Room(faults) => ordered = Some(faults),
+        }
+    }
+}
+
+/// How a node ended.
+enum End {
+    Stopped,
+    /// It was mute, and there is room now. What was ordered of faults stays so.
+    Room(Box<Ordered>),
+}
+
+/// Runs what is open until it stops.
+fn run_shard(
+    shard: Rc<Shard>,
+    listeners: Listeners,
+    ready: &Ready,
+    hooks: &Hooks,
+    disk: Arc<dyn Disk>,
+) -> Result<End, ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed("cannot start the runtime"))?;
     let local = LocalSet::new();
-    let (disk, results) = DiskThread::start().map_err(failed("cannot start the disk's thread"))?;
-    let shard = Rc::new(Shard::new(core, disk));
-    // Before any connection, so that nothing passes that is to be cut or late.
-    faults.iter().try_for_each(|fault| shard.inject(fault)).map_err(ServeError::Config)?;
-    let outcome = local.block_on(&runtime, serve(shard.clone(), listeners, ready, hooks, results));
+    let results = shard.disk.start().map_err(failed("cannot start the disk's thread"))?;
+    let outcome = local.block_on(&runtime, serve(shard.clone(), listeners, (ready, hooks), results, disk));
     // Tasks and connections end here: what is left is the node.
     drop(local);
     // Jobs for copies may still run: they only read, or write what has no name yet. Nobody waits for them.
     runtime.shutdown_background();
-    outcome?;
+    let room = outcome?;
     match Rc::try_unwrap(shard) {
+        Ok(shard) if room => Ok(End::Room(Box::new(shard.core.into_inner().ordered))),
         Ok(shard) => {
             let Engine { node, clock, .. } = shard.core.into_inner().engine;
-            node.shut_down(clock.now()).map_err(|fatal| ServeError::Failed(fatal.to_string()))
+            node.shut_down(clock.now()).map_err(|fatal| ServeError::Failed(fatal.to_string()))?;
+            Ok(End::Stopped)
         }
         Err(_) => Err(ServeError::Failed("a task outlived its runtime".to_string())),
     }
@@ -174,14 +212,14 @@ fn node_config(config: &NodeConfig) -> Config {
     }
 }
 
-/// Serves until the node stops, then ends well.
+/// Serves until the node stops, then ends well. Returns whether it was mute, and there is room now.
 async fn serve(
     shard: Rc<Shard>,
     listeners: Listeners,
-    ready: Ready,
-    hooks: Hooks,
+    (ready, hooks): (&Ready, &Hooks),
     results: UnboundedReceiver<Done>,
-) -> Result<(), ServeError> {
+    disk: Arc<dyn Disk>,
+) -> Result<bool, ServeError> {
     let usable = |listener| TcpListener::from_std(listener).map_err(failed("cannot use a listener"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("cannot wait for signals"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("cannot wait for signals"))?;
@@ -189,22 +227,25 @@ async fn serve(
     let mut tasks = vec![
         spawn_local(batch::run(shard.clone())),
         spawn_local(ticker::run(shard.clone())),
+        spawn_local(admin::watch_lease(shard.clone())),
         spawn_local(gateway::serve::accept(shard.clone(), usable(listeners.redis)?)),
     ];
-    if let Some(listener) = listeners.peer {
+    let mute = shard.core.borrow().engine.mute.is_some();
+    if let Some(listener) = listeners.peer.filter(|_| !mute) {
         tasks.push(spawn_local(net::accept(shard.clone(), usable(listener)?)));
     }
     let admin = match listeners.admin {
         Some(listener) => Some(admin::start(&shard, listener)?),
         None => None,
     };
-    let edge = match listeners.edge {
+    let edge = match listeners.edge.filter(|_| !mute) {
         Some(listener) => Some(edge::start(&shard, listener)?),
         None => None,
     };
     // The node may have something to do from the start: other nodes are to be called.
     shard.want_batch();
-    announce(&shard, &ready, &hooks)?;
+    announce(&shard, ready, hooks)?;
+    let mut has_room = false;
 
     let asked = async {
         match &hooks.stop {
@@ -218,6 +259,10 @@ async fn serve(
         _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
         () = asked => tracing::info!("stopping: asked to"),
         () = shard.asked_to_stop.notified() => tracing::info!("stopping: SHUTDOWN"),
+        () = mute::room(&shard, disk) => {
+            has_room = true;
+            tracing::info!("there is room on the disk again: the node opens its log");
+        }
     }
     hand_over(&shard).await;
     // From here on nobody is heard any more, neither clients nor other nodes.
@@ -232,7 +277,7 @@ async fn serve(
     shard.disk.close();
     // Ends once the disk's thread has done what it was given.
     let _ = from_disk.await;
-    last
+    last.map(|()| has_room)
 }
 
 /// Between two steps of handing a Raft group over.

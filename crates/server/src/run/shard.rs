@@ -11,7 +11,8 @@
 //! - I2 [`Shard::core`] is borrowed only between two awaits, never across one.
 
 use super::jobs::DiskThread;
-use crate::admin::Orders;
+use super::mute::Mute;
+use crate::admin::{Ordered, Orders};
 use crate::clock::Clock;
 use crate::gateway::bus::Bus;
 use crate::gateway::client::{Client, Clients};
@@ -37,6 +38,8 @@ use tokio::sync::Notify;
 /// The node, and what a client's command may need beside it.
 pub(crate) struct Engine {
     pub(crate) node: Box<dyn Node>,
+    /// Why it only answers reads, if it does.
+    pub(crate) mute: Option<Mute>,
     /// What its protocol is.
     pub(crate) about: About,
     pub(crate) clock: Clock,
@@ -72,7 +75,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// A node that was just opened.
     pub(crate) fn new(
-        node: Box<dyn Node>,
+        (node, mute): (Box<dyn Node>, Option<Mute>),
         clock: Clock,
         config: Arc<NodeConfig>,
         identity: Identity,
@@ -83,6 +86,7 @@ impl Engine {
         Self {
             about: node.about().clone(),
             node,
+            mute,
             now: clock.now(),
             clock,
             config,
@@ -137,6 +141,7 @@ pub(crate) struct Core {
     pub(crate) unwritten: Vec<SessionId>,
     pub(crate) links: Links,
     pub(crate) orders: Orders,
+    pub(crate) ordered: Ordered,
 }
 
 impl Core {
@@ -149,6 +154,7 @@ impl Core {
             unwritten: Vec::new(),
             links: Links::default(),
             orders: Orders::default(),
+            ordered: Ordered::default(),
         }
     }
 }
@@ -179,14 +185,14 @@ struct Stop {
 }
 
 impl Shard {
-    pub(crate) fn new(core: Core, disk: DiskThread) -> Self {
+    pub(crate) fn new(core: Core) -> Self {
         Self {
             core: RefCell::new(core),
             batch: Notify::new(),
             batch_wanted: Cell::new(false),
             ticks_at: Cell::new(NEVER),
             sooner: Notify::new(),
-            disk,
+            disk: DiskThread::default(),
             asked_to_stop: Notify::new(),
             stop: Stop::default(),
         }

@@ -43,9 +43,11 @@ impl Sockets {
         })
     }
 
-    pub(super) fn listen(self) -> Result<Listeners, ServeError> {
+    /// Opens them, once more if the node begins anew.
+    pub(super) fn listen(&self) -> Result<Listeners, ServeError> {
         // When a region has gone, all of its edge clients come to others at once.
-        let listen = |socket: Socket| {
+        let listen = |socket: &Socket| {
+            let socket = socket.try_clone().map_err(failed("cannot use a listener"))?;
             socket
                 .listen(4096)
                 .map_err(failed("cannot listen: somebody else has taken the address meanwhile"))?;
@@ -53,10 +55,10 @@ impl Sockets {
             Ok(socket.into())
         };
         Ok(Listeners {
-            redis: listen(self.redis)?,
-            peer: self.peer.map(listen).transpose()?,
-            admin: self.admin.map(listen).transpose()?,
-            edge: self.edge.map(listen).transpose()?,
+            redis: listen(&self.redis)?,
+            peer: self.peer.as_ref().map(listen).transpose()?,
+            admin: self.admin.as_ref().map(listen).transpose()?,
+            edge: self.edge.as_ref().map(listen).transpose()?,
         })
     }
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_edge::gateway::AskId;
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
-use tidemark_store::disk::SimDisk;
-use tidemark_store::log::Fsync;
+use tidemark_store::disk::{Disk, SimDisk};
+use tidemark_store::log::{BALLAST, Fsync};
 
 /// How many units of time a follower waits for its leader before it stands for election.
 pub(crate) const ELECTION_TICKS: usize = 10;
@@ -243,6 +243,9 @@ impl Cluster<'_> {
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());
+        // With ballast a full disk is no reason not to start.
+        let may_be_full =
+            process.full && !disk.list().is_ok_and(|names| names.iter().any(|name| name == BALLAST));
         let now = process.clocks.read(self.now);
         match self.factory.open(config, disk, now) {
             Ok(node) => {
@@ -268,7 +271,7 @@ impl Cluster<'_> {
                 let process = &mut self.processes[at];
                 process.disk.kill();
                 let injected = std::mem::take(&mut process.injected);
-                if !process.full && !injected {
+                if !may_be_full && !injected {
                     self.problem(ProblemKind::Recovery, format!("{name} does not start: {error}"));
                 }
                 let again = self.now + self.plan.config.farthest_us();

@@ -17,11 +17,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod overlay;
 mod real;
 mod sim;
+mod unsynced;
 
+pub use overlay::Overlay;
 pub use real::RealDisk;
 pub use sim::{Fault, SimDisk};
+pub use unsynced::Unsynced;
 
 /// What went wrong, as far as a caller may wish to act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

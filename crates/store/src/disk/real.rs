@@ -12,6 +12,8 @@ use super::{Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskResult};
 #[derive(Debug, Clone)]
 pub struct RealDisk {
     directory: PathBuf,
+    /// Holds how many bytes files may take in all.
+    quota: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,23 @@ impl RealDisk {
     pub fn open(path: impl Into<PathBuf>) -> DiskResult<Self> {
         let directory = path.into();
         fs::create_dir_all(&directory).map_err(|e| disk_error("create the directory", &directory, &e))?;
-        Ok(Self { directory })
+        Ok(Self { directory, quota: None })
+    }
+
+    /// Refuses files beyond a number of bytes in all, which stands in `file` and may change: a full disk for tests.
+    #[must_use]
+    pub fn with_quota(self, file: PathBuf) -> Self {
+        Self { quota: Some(file), ..self }
+    }
+
+    fn is_full(&self, more: u64) -> bool {
+        let Some(text) = self.quota.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
+            return false;
+        };
+        let Ok(quota) = text.trim().parse::<u64>() else { return false };
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let used: u64 = entries.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+        used + more > quota
     }
 
     /// Where it is.
@@ -95,6 +113,9 @@ impl Disk for RealDisk {
 
     fn create(&self, name: &str, bytes: u64) -> DiskResult<Arc<dyn DiskFile>> {
         let path = self.at(name);
+        if self.is_full(bytes) {
+            return Err(disk_error("reserve space for", &path, &ErrorKind::QuotaExceeded.into()));
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)

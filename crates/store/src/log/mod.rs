@@ -24,6 +24,7 @@
 
 use std::fmt;
 
+mod ballast;
 mod cursor;
 mod error;
 mod frame;
@@ -31,15 +32,17 @@ mod fsync;
 pub mod manifest;
 mod reader;
 mod recover;
+mod report;
 mod segment;
 pub mod snapshot;
 mod sync;
 mod writer;
 
+pub use ballast::{BALLAST, BallastDone, BallastJob, make_ballast};
 pub use cursor::{Frame, LogCursor, LogView};
 pub use error::{LogError, LogResult};
 pub use fsync::{Fsync, UnknownFsync};
-pub use recover::{Cut, RecoveryReport};
+pub use report::{Cut, RecoveryReport};
 pub use segment::LOG_FORMAT_VERSION;
 pub use sync::{SpareDone, SpareJob, SyncDone, SyncJob};
 pub use writer::Log;

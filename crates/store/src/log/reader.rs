@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::frame::{self, Header, Parsed};
+use super::segment::{self, Segment};
 use crate::disk::{DiskFile, DiskResult};
 
 const CHUNK: usize = 128 * 1024;
@@ -118,5 +119,18 @@ impl FrameReader {
         let rest = &mut self.buffer[self.filled..until];
         self.filled += self.file.read_at(self.offset + self.filled as u64, rest)?;
         Ok(())
+    }
+}
+
+/// Whether the first batch of a segment is whole.
+pub(crate) fn holds_a_batch(segment: &Segment, incarnation: u64) -> DiskResult<bool> {
+    let Segment { header, file } = segment;
+    let mut reader = FrameReader::new(file.clone(), incarnation, header.first, segment::HEADER);
+    loop {
+        match reader.next(header.capacity)? {
+            Next::Frame(frame, _) if frame.kind == frame::KIND_COMMIT => return Ok(true),
+            Next::Frame(..) => {}
+            Next::End | Next::Bad(_) => return Ok(false),
+        }
     }
 }

@@ -8,66 +8,20 @@
 //!    frame. The log ends at the last commit frame before it.
 //! 3. All bytes after that place are searched for commit frames that call a later position durable: then it is damage.
 //! 4. What no commit frame calls durable is written again and synced (I5 of [`super`]).
-//! 5. A new segment is made, above all others, planned ones too. Until the seal is written it is an orphan.
+//! 5. A new segment is made, above all others, planned ones too; on a full disk of the ballast. Until the seal is written it is an orphan.
 //! 6. The seal is written at the cut, and the rest of that file is given back. A torn seal is a torn tail.
 //! 7. Orphans are removed. One that comes back is an orphan again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::reader::{FrameReader, Next};
+use super::reader::{FrameReader, Next, holds_a_batch};
+use super::report::{Cut, RecoveryReport};
 use super::segment::{self, Segment, SegmentHeader};
-use super::{LogConfig, LogError, LogResult, Position, frame};
+use super::{LogConfig, LogError, LogResult, Position, ballast, frame};
 use crate::disk::Disk;
 
 const CHUNK: usize = 256 * 1024;
-/// The smallest segment that an opening makes.
-const SMALLEST: u64 = 512;
-
-/// A tail that was cut: batches that were not written whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    /// The file.
-    pub file: String,
-    /// Where in the file the log ends now.
-    pub offset: u64,
-    /// How many bytes after it were not empty.
-    pub bytes: u64,
-    /// What ended the reading.
-    pub detail: &'static str,
-}
-
-impl std::fmt::Display for Cut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { file, offset, bytes, detail } = self;
-        write!(
-            f,
-            "the log's tail was torn: {file} is cut at offset {offset}, where {bytes} bytes were not a whole batch \
-             ({detail}), and that no mark calls synced. Peers that hold more of this log will say so"
-        )
-    }
-}
-
-/// What opening a log found and did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecoveryReport {
-    /// There was no log: this is the first start.
-    pub created: bool,
-    /// The oldest position that is kept.
-    pub oldest: Position,
-    /// The end of the last whole batch.
-    pub end: Position,
-    /// The highest position that the log itself calls durable.
-    pub marked: Position,
-    /// Records and bytes read, from the beginning of the segment that holds `replay_from`.
-    pub records: u64,
-    /// The batches they came in.
-    pub batches: u64,
-    /// The tail that was cut, if there was one.
-    pub cut: Option<Cut>,
-    /// Segments that were no part of the log any more and were removed.
-    pub orphans: usize,
-}
 
 /// How far the frames go.
 struct Scan {
@@ -108,10 +62,10 @@ pub(super) fn recover(
 
     let chain: Vec<usize> = scan.chain.iter().copied().take_while(|&i| i <= cut_at).collect();
     rewrite(&found, &chain, scan.marked, end)?;
-    let new = begin(&**disk, &found, cut_segment, config)?;
+    let kept = keep(&found, &chain);
+    let new = begin(&**disk, &found, &kept, cut_segment, config)?;
     seal(cut_segment, end, new.header.number)?;
 
-    let kept = keep(&found, &chain);
     let orphans = remove_orphans(&**disk, &found, &kept)?;
     let mut segments: VecDeque<Segment> = kept.iter().map(|&i| found[i].clone()).collect();
     segments.push_back(new);
@@ -163,6 +117,7 @@ fn create(disk: &dyn Disk, config: &LogConfig) -> LogResult<(VecDeque<Segment>, 
 
 /// All segments of the directory by number. Temporaries are removed.
 fn find_segments(disk: &dyn Disk, config: &LogConfig) -> LogResult<Vec<Segment>> {
+    ballast::clean(disk)?;
     let mut found = Vec::new();
     for name in disk.list()? {
         if segment::is_temporary(&name) {
@@ -280,7 +235,14 @@ fn search_marks(found: &[Segment], scan: &Scan, config: &LogConfig) -> LogResult
     let mut last_byte = scan.stop.0;
     for (i, segment) in found.iter().enumerate().skip(stopped) {
         let from = if i == stopped { scan.stop.0 - segment.header.first } else { segment::HEADER };
-        let (mark, last) = search_segment(segment, from, scan.stop, config.incarnation)?;
+        // A seal is written again if what it led to has no whole batch, and that may tear it. Nothing stands between it and there.
+        let follows =
+            scan.stop == scan.committed.0 && segment.header.previous == found[stopped].header.number;
+        let known = match follows && !holds_a_batch(segment, config.incarnation)? {
+            true => segment.header.data_start(),
+            false => scan.stop,
+        };
+        let (mark, last) = search_segment(segment, from, known, config.incarnation)?;
         if let Some(mark) = mark {
             return Err(corrupt(mark));
         }
@@ -346,22 +308,24 @@ fn rewrite(found: &[Segment], chain: &[usize], marked: Position, end: Position) 
     Ok(())
 }
 
-/// Step 5. On a full disk a smaller segment will do: a server must be able to start in order to be read and cleaned.
-fn begin(disk: &dyn Disk, found: &[Segment], cut: &Segment, config: &LogConfig) -> LogResult<Segment> {
+/// Step 5. What is not kept has no whole batch, and may make room.
+fn begin(
+    disk: &dyn Disk,
+    found: &[Segment],
+    kept: &VecDeque<usize>,
+    cut: &Segment,
+    config: &LogConfig,
+) -> LogResult<Segment> {
     let newest = found.last().expect("a log was found").header;
-    let mut header = SegmentHeader {
+    let header = SegmentHeader {
         incarnation: config.incarnation,
         number: config.used.number.max(newest.number + 1),
         first: config.used.first.max(newest.end()),
         capacity: config.segment_bytes,
         previous: cut.header.number,
     };
-    loop {
-        match segment::create(disk, header) {
-            Err(error) if error.is_no_space() && header.capacity / 4 >= SMALLEST => header.capacity /= 4,
-            made => return made.map_err(full_or_disk),
-        }
-    }
+    let dead = found.iter().enumerate().filter(|(at, _)| !kept.contains(at)).map(|(_, segment)| segment);
+    ballast::next_segment(disk, header, &dead.collect::<Vec<_>>())
 }
 
 /// Step 6.

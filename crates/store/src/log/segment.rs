@@ -53,7 +53,7 @@ impl SegmentHeader {
         (self.first..self.end()).contains(&position.0)
     }
 
-    fn encode(&self) -> [u8; HEADER as usize] {
+    pub(crate) fn encode(&self) -> [u8; HEADER as usize] {
         let mut bytes = [0; HEADER as usize];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&LOG_FORMAT_VERSION.to_le_bytes());

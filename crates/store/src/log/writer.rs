@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::ballast::Ballast;
 use super::cursor::Written;
 use super::segment::{self, Segment, SegmentHeader};
 use super::{
@@ -43,6 +44,7 @@ pub struct Log {
     open_batch: bool,
     /// A segment could not be made in this turn: not tried again before the next.
     full: Option<DiskError>,
+    pub(super) ballast: Ballast,
     /// The end of the last written commit frame.
     pub(super) flushed: Position,
     pub(super) synced: Position,
@@ -64,6 +66,7 @@ impl Log {
     pub fn open(disk: Arc<dyn Disk>, config: LogConfig) -> LogResult<(Self, RecoveryReport)> {
         assert!(config.segment_bytes >= 512, "a segment of {} bytes is too small", config.segment_bytes);
         let (segments, report) = super::recover::recover(&disk, &config)?;
+        let ballast = Ballast::at_opening(&*disk, &config)?;
         let active = segments.back().expect("recovery ends with a new segment");
         let start = active.header.data_start();
         let log = Self {
@@ -80,6 +83,7 @@ impl Log {
             carry: Vec::new(),
             open_batch: false,
             full: None,
+            ballast,
             flushed: start,
             synced: start,
             sync_in_flight: false,
@@ -147,12 +151,14 @@ impl Log {
     }
 
     /// Makes sure that the next `records` records with `payload_bytes` in all will not find the disk full: for an
-    /// operation that appends several, or changes memory first. What does not fit a segment of the usual size gets a larger one.
+    /// operation that appends several, or changes memory first. What does not fit a segment of the usual size gets a larger one. While
+    /// there is no ballast, none of it is taken: what is left is for the records that keep a server going.
     ///
     /// # Errors
     /// `Full`, `TooLarge`, `Poisoned`; nothing has changed.
     pub fn reserve(&mut self, records: usize, payload_bytes: usize) -> LogResult<()> {
         self.check()?;
+        self.ballast.check()?;
         let bytes = (records * frame::HEADER + payload_bytes) as u64;
         self.check_size(bytes)?;
         if self.end().0 + bytes + RESERVE > self.active().header.end() {

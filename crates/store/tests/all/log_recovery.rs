@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tidemark_store::disk::{Disk, SimDisk};
-use tidemark_store::log::{Log, LogConfig, LogError, Position};
+use tidemark_store::log::{BALLAST, Log, LogConfig, LogError, Position};
 
 use crate::log_support::{SEGMENT, append, config, copy, open, sequences};
 
@@ -219,6 +219,7 @@ fn a_full_disk_does_not_prevent_a_start() {
     let disk = SimDisk::new();
     three_batches(&disk);
     let full = copy(&disk, |_, _| {});
+    full.remove(BALLAST).unwrap();
     full.set_capacity(Some(full.used() + 100));
     assert!(matches!(open(&full), Err(LogError::Full(_))));
     let large = LogConfig { segment_bytes: 64 << 20, ..config() };

@@ -3,6 +3,7 @@
 mod at_once;
 mod deadlines;
 mod follow;
+mod log_ballast;
 mod log_crash;
 mod log_failures;
 mod log_fixture;

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 /// Cut the links between two regions, or two servers, of a running cluster.
 ///
-/// Messages under way are lost, as when a cable breaks. Later writes arrive after `heal`.
+/// Messages under way are lost, as when a cable breaks. Later writes arrive after `heal`. The cut ends, too, half a minute after `tidemark up`
+/// has ceased to run, and holds again when that goes on.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  tidemark cut a b\n  tidemark cut virginia oregon --one-way\n  tidemark cut a/0 b/0"

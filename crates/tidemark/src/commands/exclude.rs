@@ -12,6 +12,8 @@ use std::process::ExitCode;
 ///
 /// Under `gentlerain` it is for a region that is cut off. It keeps serving its own clients; their writes become visible in other
 /// regions after `tidemark readmit`.
+///
+/// A node that runs and does not answer is waited for: the command fails and says so, and the order is carried out once all nodes answer.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  tidemark exclude c --for-good      # tidemark: c is lost\n  tidemark exclude c                 # gentlerain: c is cut off"

@@ -2,7 +2,7 @@
 
 use crate::output::{print, print_json, row, table};
 use crate::running::Which;
-use crate::supervisor::api::{ClusterStatus, Fault, NodeFault, NodeStatus};
+use crate::supervisor::api::{ClusterStatus, Fault, NOT_TOLD, NodeFault, NodeStatus, Untold};
 use crate::supervisor::membership::excludes_for_good;
 use clap::Args;
 use serde::Deserialize;
@@ -64,6 +64,12 @@ fn described(status: &ClusterStatus) -> String {
     let mut text = format!("{head}\n\n{}", table(&rows));
     for node in &status.nodes {
         text.push_str(&found(node));
+    }
+    for Untold { node, since_s, why } in &status.untold {
+        text.push_str(&format!("\n{node} {NOT_TOLD}; it has not answered for {since_s} s: {why}\n"));
+    }
+    if let Some(change) = &status.membership_waits {
+        text.push_str(&format!("\n`{change}` waits, and is carried out once all nodes answer\n"));
     }
     for (region, how) in away(status) {
         text.push_str(&format!("\n{region} {how}\n"));

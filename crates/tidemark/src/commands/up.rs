@@ -189,8 +189,15 @@ async fn supervise(cluster: Cluster, directory: &Directory) -> anyhow::Result<()
     };
     tokio::pin!(stop);
     let (sender, mut events) = mpsc::unbounded_channel();
-    let supervisor = Supervisor::new(cluster.clone(), directory.path.clone(), sender);
+    let supervisor = Supervisor::new(cluster.clone(), directory.path.clone(), sender)?;
     print(&heading(&cluster, directory));
+    let faults = supervisor.faults_in_words();
+    if !faults.is_empty() {
+        print(&format!(
+            "Faults of the last run go on; `tidemark heal` ends them:\n  {}\n",
+            faults.join("\n  ")
+        ));
+    }
     // Before the nodes serve, so that `tidemark status` shows how far they are.
     let _registered = register(&supervisor, directory).await?;
     let started = {

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_adapt::Account;
 use tidemark_contract::grouping::Division;
+pub(crate) use tidemark_server::LinkFault as Fault;
 
-/// The end of what is said of a node that did not answer in time: the same command has to be given again.
-pub(crate) const NOT_TOLD: &str = "could not be told: try again";
+/// What is said of a node that did not answer in time.
+pub(crate) const NOT_TOLD: &str = "has not been told, and will be told once it answers";
 
 /// `up.json`: where a running cluster is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,6 +89,10 @@ pub(crate) struct ClusterStatus {
     pub(crate) faults: Vec<Fault>,
     /// Nodes that are slow, or whose clocks are wrong.
     pub(crate) node_faults: Vec<NodeFault>,
+    /// Nodes that run and do not know of all that is ordered.
+    pub(crate) untold: Vec<Untold>,
+    /// An exclusion or a readmission that is carried out once all nodes answer.
+    pub(crate) membership_waits: Option<String>,
     /// What became of checking groups that follow what clients do, if they are to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) adapts: Option<Account>,
@@ -118,19 +123,6 @@ pub(crate) struct NodeStatus {
     pub(crate) detail: Option<serde_json::Value>,
 }
 
-/// What is wrong with the way from one place to another; a place is a region (`A`) or a server (`A/0`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fault {
-    /// Where it leads from.
-    pub(crate) from: String,
-    /// Where it leads to.
-    pub(crate) to: String,
-    /// Nothing passes.
-    pub(crate) cut: bool,
-    /// It takes so much longer.
-    pub(crate) slow_us: u64,
-}
-
 /// What is wrong with a node, by order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeFault {
@@ -140,4 +132,15 @@ pub(crate) struct NodeFault {
     pub(crate) slow_us: u64,
     /// Its clock is so far ahead of the machine's.
     pub(crate) ahead_us: i64,
+}
+
+/// A node that has not heard of an order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Untold {
+    /// Its name.
+    pub(crate) node: String,
+    /// For how long it has not answered.
+    pub(crate) since_s: u64,
+    /// What came instead of an answer.
+    pub(crate) why: String,
 }

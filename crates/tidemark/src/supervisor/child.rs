@@ -37,7 +37,7 @@ impl Child {
             .arg(supervisor.dir.join("cluster.toml"))
             .args(["--node", &node.name]);
         command.arg("--ready-file").arg(&ready).arg("--stop-on-eof");
-        for fault in supervisor.faults_of(node) {
+        if let Some(fault) = supervisor.faults_of(node) {
             command.args(["--fault", &fault]);
         }
         // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then ends its children.

@@ -1,22 +1,17 @@
-//! Links that are cut or slow, nodes that are slow or whose clocks are wrong. The supervisor knows them all and tells
-//! the nodes. A node that it starts has them from its first connection on.
+//! Links that are cut or slow, nodes that are slow or whose clocks are wrong: what the supervisor wants of them.
 
 use super::Supervisor;
-use super::api::{Action, Fault, NOT_TOLD, NodeFault};
+use super::api::{Action, Fault, NodeFault};
 use crate::commands::status::in_words;
-use crate::http;
 use anyhow::bail;
-use serde_json::{Value, json};
-use std::iter::once;
-use std::sync::PoisonError;
-use std::time::Duration;
-use tidemark_server::config::Node;
+use serde::{Deserialize, Serialize};
+use tidemark_server::Wanted;
 
-/// How long a node may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A node's faults end when they are not said again for so long.
+const LEASE_US: u64 = 30_000_000;
 
 /// The faults of one cluster.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Faults {
     pub(super) links: Vec<Fault>,
     pub(super) nodes: Vec<NodeFault>,
@@ -43,17 +38,12 @@ impl Faults {
         self.nodes.retain(|fault| fault.slow_us > 0 || fault.ahead_us != 0);
     }
 
-    /// What is wrong with a node: how much later it speaks, how far its clock is ahead.
-    fn of_node(&self, node: &str) -> (u64, i64) {
-        let fault = self.nodes.iter().find(|fault| fault.node == node);
-        fault.map_or((0, 0), |fault| (fault.slow_us, fault.ahead_us))
-    }
-
-    /// Returns what has to be told to `node`, which knows `before`.
-    fn since(&self, before: &Self, node: &str) -> Vec<Order> {
-        let mut orders = orders(&before.links, &self.links);
-        orders.extend(own_orders(before.of_node(node), self.of_node(node)));
-        orders
+    /// All that one node is to be told.
+    pub(super) fn of(&self, node: &str, version: u64) -> Wanted {
+        let own = self.nodes.iter().find(|fault| fault.node == node);
+        let (late_us, ahead_us) = own.map_or((0, 0), |fault| (fault.slow_us, fault.ahead_us));
+        let links = self.links.clone();
+        Wanted { version, lease_us: LEASE_US, links, late_us, ahead_us, waiting: Vec::new() }
     }
 
     /// Heals what leads from `from` to `to`; naming a region heals what is inside, too.
@@ -64,29 +54,28 @@ impl Faults {
 }
 
 impl Supervisor {
-    /// The faults there are.
-    pub(super) fn known_faults(&self) -> Faults {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The faults that there are to be, in words.
+    pub(crate) fn faults_in_words(&self) -> Vec<String> {
+        let faults = self.known_faults();
+        in_words(&faults.links, &faults.nodes)
     }
 
-    /// Cuts, slows, skews or heals; says in words what is so now.
+    /// Cuts, slows, skews or heals; says in words what is so now, once every node that runs has heard of it.
     pub(super) async fn change_faults(&self, action: Action) -> anyhow::Result<String> {
-        let before = self.known_faults();
-        self.note(action)?;
-        let after = self.known_faults();
-        self.tell(&before, &after).await?;
-        let told = in_words(&after.links, &after.nodes);
+        let version = self.note(action)?;
+        self.all_told(version).await?;
+        let told = self.faults_in_words();
         Ok(if told.is_empty() { "all links are whole, and all clocks right".into() } else { told.join("\n") })
     }
 
-    fn note(&self, action: Action) -> anyhow::Result<()> {
+    fn note(&self, action: Action) -> anyhow::Result<u64> {
         if let Action::Slow { by_us, .. } = action {
             limited(by_us)?;
         }
         if let Action::Skew { by_us, .. } = action {
             limited(by_us.unsigned_abs())?;
         }
-        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = self.known_faults();
         match action {
             Action::Cut { from, to, one_way } => {
                 let (from, to) = self.places(&from, &to)?;
@@ -122,9 +111,9 @@ impl Supervisor {
                 faults.heal(&from, &to);
                 faults.heal(&to, &from);
             }
-            _ => *faults = Faults::default(),
+            _ => faults = Faults::default(),
         }
-        Ok(())
+        self.want(|wanted| wanted.faults = faults)
     }
 
     /// Two places as all nodes name them, in different regions: two regions, or two servers.
@@ -152,53 +141,6 @@ impl Supervisor {
             _ => bail!("there is no partition {text:?}: they are numbered 0 to {}", count - 1),
         }
     }
-
-    /// Returns what a node that starts is told of faults, as its command line has them.
-    pub(super) fn faults_of(&self, node: &Node) -> Vec<String> {
-        let orders = self.known_faults().since(&Faults::default(), &node.name);
-        orders.into_iter().map(|(what, body)| format!("{what} {body}")).collect()
-    }
-
-    /// Tells the nodes that run what has changed; everything to one that has not answered before.
-    async fn tell(&self, before: &Faults, after: &Faults) -> anyhow::Result<()> {
-        let mut result = Ok(());
-        for (index, node) in self.cluster.nodes.iter().enumerate() {
-            if self.locked()[index].child.is_none() {
-                continue;
-            }
-            let orders = match std::mem::take(&mut self.locked()[index].unsure) {
-                true => {
-                    once(("heal", json!({}))).chain(after.since(&Faults::default(), &node.name)).collect()
-                }
-                false => after.since(before, &node.name),
-            };
-            for (what, body) in orders {
-                if let Err(error) = self.ask(node, &format!("admin/{what}"), Some(body)).await {
-                    self.locked()[index].unsure = true;
-                    result = Err(error.context(format!("{} {NOT_TOLD}", node.name)));
-                    break;
-                }
-            }
-        }
-        result
-    }
-
-    /// What a node answers over HTTP.
-    pub(super) async fn ask(&self, node: &Node, what: &str, body: Option<Value>) -> anyhow::Result<Value> {
-        let url = format!("http://{}/{what}", node.admin_listen);
-        let bearer = self.cluster.requirepass.clone().map(|secret| secret.0);
-        let answer = tokio::task::spawn_blocking(move || match body {
-            Some(body) => http::post(&url, bearer.as_deref(), PATIENCE, &body),
-            None => http::get(&url, bearer.as_deref(), PATIENCE),
-        });
-        let (status, text) = answer.await??;
-        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-        match answer["error"].as_str() {
-            Some(error) => bail!("{error}"),
-            None if status != 200 => bail!("it answered {status}"),
-            None => Ok(answer),
-        }
-    }
 }
 
 /// Nodes refuse more, and what they refuse is not to be noted.
@@ -209,70 +151,22 @@ fn limited(by_us: u64) -> anyhow::Result<()> {
     }
 }
 
-/// A request to a node: its path below `admin`, and its body.
-type Order = (&'static str, Value);
-
-/// What turns one node's own faults, as [`Faults::of_node`] has them, into others.
-fn own_orders(before: (u64, i64), after: (u64, i64)) -> Vec<Order> {
-    let slow = (after.0 != before.0).then(|| ("slow", json!({"ms": after.0 as f64 / 1e3})));
-    let skew = (after.1 != before.1).then(|| ("skew", json!({"ms": after.1 as f64 / 1e3})));
-    slow.into_iter().chain(skew).collect()
-}
-
-/// What turns the faults of links that nodes know into those that they are to know.
-fn orders(before: &[Fault], after: &[Fault]) -> Vec<Order> {
-    let whole = |of: &Fault| Fault { cut: false, slow_us: 0, ..of.clone() };
-    let same = |a: &Fault, b: &Fault| a.from == b.from && a.to == b.to;
-    let in_list = |list: &[Fault], of: &Fault| list.iter().find(|fault| same(fault, of)).cloned();
-    let gone = before.iter().filter(|old| in_list(after, old).is_none()).map(whole);
-    let mut orders = Vec::new();
-    for new in gone.chain(after.iter().cloned()) {
-        let old = in_list(before, &new).unwrap_or_else(|| whole(&new));
-        let Fault { from, to, .. } = &new;
-        if old.cut && !new.cut {
-            orders.push(("heal", json!({"from": from, "to": to, "one_way": true})));
-        }
-        if new.cut && !old.cut {
-            orders.push(("cut", json!({"from": from, "to": to, "one_way": true})));
-        }
-        if new.slow_us != old.slow_us {
-            let ms = new.slow_us as f64 / 1e3;
-            orders.push(("slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
-        }
-    }
-    orders
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nodes_are_told_what_has_changed_and_nothing_else() {
-        let fault = |to: &str, cut, slow_us| Fault { from: "A".into(), to: to.into(), cut, slow_us };
-        let order = |before: &[Fault], after: &[Fault]| {
-            let told = orders(before, after).into_iter();
-            told.map(|(what, body)| format!("{what} {} {}", body["to"], body["ms"])).collect::<Vec<_>>()
-        };
-        assert_eq!(order(&[], &[fault("B", true, 0)]), ["cut \"B\" null"]);
-        assert_eq!(order(&[fault("B", true, 0)], &[fault("B", true, 5_000)]), ["slow \"B\" 5.0"]);
-        assert_eq!(order(&[fault("B", false, 5_000)], &[]), ["slow \"B\" 0.0"]);
-        let (b, c) = (fault("B", true, 0), fault("C", true, 0));
-        assert_eq!(order(&[b.clone(), c.clone()], std::slice::from_ref(&c)), ["heal \"B\" null"]);
-        assert!(order(&[b.clone(), c.clone()], &[c, b]).is_empty());
-    }
-
-    #[test]
-    fn a_node_is_told_of_its_own_faults_what_has_changed() {
+    fn a_node_is_told_of_all_links_and_of_its_own_faults() {
         let mut faults = Faults::default();
+        faults.change("A", "B", |fault| fault.cut = true);
         faults.change_node("a-1", |fault| fault.slow_us = 5_000);
         faults.change_node("a-1", |fault| fault.ahead_us = -2_000);
-        assert_eq!((faults.of_node("a-1"), faults.of_node("a-2")), ((5_000, -2_000), (0, 0)));
-        let told = |before, after| {
-            own_orders(before, after).iter().map(|(what, body)| format!("{what} {body}")).collect::<Vec<_>>()
+        let told = |node: &str| {
+            let told = faults.of(node, 7);
+            assert_eq!((told.version, told.links.len(), told.links[0].cut), (7, 1, true));
+            (told.late_us, told.ahead_us)
         };
-        assert_eq!(told((0, 0), (5_000, -2_000)), [r#"slow {"ms":5.0}"#, r#"skew {"ms":-2.0}"#]);
-        assert_eq!(told((5_000, -2_000), (5_000, 0)), [r#"skew {"ms":0.0}"#]);
+        assert_eq!((told("a-1"), told("a-2")), ((5_000, -2_000), (0, 0)));
         faults.change_node("a-1", |fault| fault.slow_us = 0);
         faults.change_node("a-1", |fault| fault.ahead_us = 0);
         assert!(faults.nodes.is_empty());

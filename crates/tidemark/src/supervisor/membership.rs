@@ -5,8 +5,9 @@
 use super::Supervisor;
 use crate::commands::status::of_link;
 use anyhow::{Context, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
 use tidemark_contract::removal::{Away, Exclusion, Stage, Standing, Step};
@@ -27,11 +28,58 @@ struct Told {
     standing: Standing,
 }
 
+/// What is to become of a region.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Change {
+    /// The others go on without it.
+    Exclude { region: String, for_good: bool },
+    /// They take it back.
+    Readmit { region: String },
+}
+
+/// As the command that orders it.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exclude { region, for_good: true } => write!(f, "exclude {region} --for-good"),
+            Self::Exclude { region, for_good: false } => write!(f, "exclude {region}"),
+            Self::Readmit { region } => write!(f, "readmit {region}"),
+        }
+    }
+}
+
 type Answers = BTreeMap<ServerId, Standing>;
 
 impl Supervisor {
+    /// Excludes a region, or readmits it; says in words what is so now. While a node does not answer the order stands: it is carried
+    /// out once all do.
+    pub(super) async fn change_membership(&self, change: Change) -> anyhow::Result<String> {
+        let before = self.orders().membership;
+        let mut done = match &change {
+            Change::Exclude { region, for_good } => self.exclude(region, *for_good).await,
+            Change::Readmit { region } => self.readmit(region, before.as_ref()).await,
+        };
+        let (Change::Exclude { region, .. } | Change::Readmit { region }) = &change;
+        let waits = done.as_ref().is_err_and(|why| self.may_end(why, region));
+        let wanted = waits.then(|| change.clone());
+        if wanted != before {
+            self.want(|orders| orders.membership = wanted)?;
+        }
+        if waits {
+            let cancel = match &change {
+                Change::Exclude { .. } => format!("; `tidemark readmit {region}` cancels it"),
+                Change::Readmit { .. } => String::new(),
+            };
+            done = done.with_context(|| {
+                format!("`{change}` waits, and is carried out once all nodes answer{cancel}")
+            });
+        }
+        done
+    }
+
     /// Goes on without a region, which may be cut off, or is lost; says in words what is so now.
-    pub(super) async fn exclude(&self, region: &str, for_good: bool) -> anyhow::Result<String> {
+    async fn exclude(&self, region: &str, for_good: bool) -> anyhow::Result<String> {
         let (dc, name) = self.region(region)?;
         self.may_exclude(dc, name, for_good).await?;
         let all = self.away(dc).await?;
@@ -124,7 +172,7 @@ impl Supervisor {
     }
 
     /// Takes a region back; says in words what is so now.
-    pub(super) async fn readmit(&self, region: &str) -> anyhow::Result<String> {
+    async fn readmit(&self, region: &str, waits: Option<&Change>) -> anyhow::Result<String> {
         let (dc, name) = self.region(region)?;
         let all = self.away(dc).await?;
         let past = |step: fn(&Stage) -> bool| all.iter().find(|away| step(&away.stage));
@@ -136,7 +184,7 @@ impl Supervisor {
         }
         let for_good = excludes_for_good(self.cluster.protocol);
         let Some(excluded) = past(|stage| !matches!(stage, Stage::Held | Stage::Cut { .. })) else {
-            if all.is_empty() {
+            if all.is_empty() && !matches!(waits, Some(Change::Exclude { .. })) {
                 bail!("{name} is not excluded");
             }
             self.release(dc, &all).await;
@@ -207,9 +255,11 @@ impl Supervisor {
     /// What the servers of the other regions say about who is away.
     async fn away(&self, dc: DcId) -> anyhow::Result<Vec<Away>> {
         let mut all = Vec::new();
-        for node in self.servers_beside(dc).await? {
-            let said = self.ask(node, "status", None).await;
-            let said = said.with_context(|| format!("node {} must run for this", node.name))?;
+        let servers = self.servers_beside(dc).await?;
+        let asked: Vec<_> =
+            servers.into_iter().map(|node| (node, self.asking(node, "status", None))).collect();
+        for (node, said) in asked {
+            let said = said.await?.with_context(|| format!("node {} must run for this", node.name))?;
             for partition in said["host"]["partitions"].as_array().into_iter().flatten() {
                 let away: Option<Away> = serde_json::from_value(partition["away"].clone())?;
                 all.extend(away);
@@ -226,8 +276,10 @@ impl Supervisor {
     async fn order(&self, dc: DcId, round: u64, step: Step) -> anyhow::Result<Answers> {
         let order = serde_json::to_value(Exclusion { dc, round, step })?;
         let (mut all, mut failed) = (Answers::new(), None);
-        for node in self.servers_beside(dc).await? {
-            match self.ask(node, "admin/membership", Some(order.clone())).await {
+        let servers = self.servers_beside(dc).await?;
+        let ask = |node| (node, self.asking(node, "admin/membership", Some(order.clone())));
+        for (node, said) in servers.into_iter().map(ask).collect::<Vec<_>>() {
+            match said.await? {
                 Ok(mut said) => {
                     let told: Vec<Told> = serde_json::from_value(said["partitions"].take())?;
                     let server = |told: Told| (ServerId::new(node.region, told.partition), told.standing);

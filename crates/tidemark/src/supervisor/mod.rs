@@ -15,17 +15,20 @@ pub(crate) mod plan;
 pub(crate) mod prepare;
 mod regrouping;
 mod tail;
+mod telling;
 
 use anyhow::bail;
 use api::{Action, ClusterStatus, NodeStatus};
 use child::Child;
+use membership::Change;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use telling::{Heard, Orders};
 use tidemark_adapt::Controller;
 use tidemark_protocols::{Protocol, with_protocol};
 use tidemark_server::config::{Cluster, Node};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, watch};
 
 /// A node that takes longer to read its log back and serve is reported. It is not given up: a large log takes its time.
 const START_REPORT: Duration = Duration::from_secs(3);
@@ -63,8 +66,8 @@ enum State {
 struct Slot {
     state: State,
     child: Option<Child>,
-    /// An order that its node has not answered: nobody knows which faults that has.
-    unsure: bool,
+    /// Which orders its node knows.
+    heard: Heard,
 }
 
 /// The children of one cluster.
@@ -72,7 +75,12 @@ pub(crate) struct Supervisor {
     cluster: Cluster,
     dir: PathBuf,
     slots: Mutex<Vec<Slot>>,
-    faults: Mutex<faults::Faults>,
+    /// What nodes are told, each by a task of its own.
+    orders: Mutex<Orders>,
+    /// The version of that.
+    changed: watch::Sender<u64>,
+    /// A node has answered, or has not.
+    heard: Notify,
     /// Actions are carried out one after the other.
     busy: tokio::sync::Mutex<()>,
     events: mpsc::UnboundedSender<Event>,
@@ -83,25 +91,36 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     /// No child runs yet. The cluster file is `cluster.toml` in `dir`.
-    pub(crate) fn new(cluster: Cluster, dir: PathBuf, events: mpsc::UnboundedSender<Event>) -> Arc<Self> {
-        let slot = |_: &Node| Slot { state: State::Starting, child: None, unsure: false };
+    ///
+    /// # Errors
+    /// When what was wanted of an earlier run cannot be read.
+    pub(crate) fn new(
+        cluster: Cluster,
+        dir: PathBuf,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let orders = Orders::read(&dir)?;
+        let slot = |_: &Node| Slot { state: State::Starting, child: None, heard: Heard::default() };
         let slots = Mutex::new(cluster.nodes.iter().map(slot).collect());
         let controller = Mutex::new(cluster.adapt.map(|adapt| Controller::new(adapt.settings)));
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             cluster,
             dir,
             slots,
-            faults: Mutex::default(),
+            changed: watch::Sender::new(orders.version),
+            orders: Mutex::new(orders),
+            heard: Notify::new(),
             busy: Default::default(),
             events,
             controller,
             began: Instant::now(),
-        })
+        }))
     }
 
     /// Starts every node, and waits until all serve; what other terminals ask for waits, too.
     pub(crate) async fn start_all(self: &Arc<Self>) -> anyhow::Result<()> {
         let _busy = self.busy.lock().await;
+        self.keep_telling();
         self.start((0..self.cluster.nodes.len()).collect()).await
     }
 
@@ -142,8 +161,10 @@ impl Supervisor {
             Action::Regroup { change } => self.regroup(change).await,
             Action::Remove { node } => self.remove(&node).await,
             Action::Replace { node } => self.replace(&node).await,
-            Action::Exclude { region, for_good } => self.exclude(&region, for_good).await,
-            Action::Readmit { region } => self.readmit(&region).await,
+            Action::Exclude { region, for_good } => {
+                self.change_membership(Change::Exclude { region, for_good }).await
+            }
+            Action::Readmit { region } => self.change_membership(Change::Readmit { region }).await,
             Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } | Action::Skew { .. } => {
                 self.change_faults(action).await
             }
@@ -155,14 +176,17 @@ impl Supervisor {
         let protocol = self.cluster.protocol;
         let promise = with_protocol!(protocol, P => P::INFO.promise.name(), otherwise "");
         let mut nodes = Vec::new();
-        for (index, node) in self.cluster.nodes.iter().enumerate() {
-            let (state, pid) = {
-                let slot = &self.locked()[index];
-                (slot.state.clone(), slot.child.as_ref().map(|child| child.pid))
-            };
-            let detail = match state {
-                State::Running => self.ask(node, "status", None).await.ok(),
-                _ => None,
+        // All at once: one that does not answer is waited for once.
+        let asked = self.cluster.nodes.iter().enumerate().map(|(index, node)| {
+            let slot = &self.locked()[index];
+            let running = slot.state == State::Running;
+            let asked = running.then(|| self.asking(node, "status", None));
+            (node, slot.state.clone(), slot.child.as_ref().map(|child| child.pid), asked)
+        });
+        for (node, state, pid, asked) in asked.collect::<Vec<_>>() {
+            let detail = match asked {
+                Some(asked) => asked.await.ok().and_then(Result::ok),
+                None => None,
             };
             nodes.push(NodeStatus {
                 name: node.name.clone(),
@@ -177,7 +201,7 @@ impl Supervisor {
                 detail,
             });
         }
-        let faults = self.known_faults();
+        let Orders { version, faults, membership } = self.orders();
         ClusterStatus {
             name: self.cluster.name.clone(),
             dir: self.dir.clone(),
@@ -187,6 +211,8 @@ impl Supervisor {
             nodes,
             faults: faults.links,
             node_faults: faults.nodes,
+            untold: self.untold(version),
+            membership_waits: membership.map(|change| change.to_string()),
             adapts: self.account(),
         }
     }
@@ -195,7 +221,8 @@ impl Supervisor {
         for index in &nodes {
             let child = Child::spawn(self, *index)?;
             let mut slots = self.locked();
-            slots[*index] = Slot { state: State::Starting, child: Some(child), unsure: false };
+            let heard = Heard::at_start(self.orders().version);
+            slots[*index] = Slot { state: State::Starting, child: Some(child), heard };
         }
         for index in &nodes {
             self.ready(*index).await?;

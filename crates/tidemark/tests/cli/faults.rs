@@ -3,7 +3,6 @@
 use crate::harness::{Up, eventually, has, said};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidemark_patience::until;
@@ -108,7 +107,7 @@ fn a_killed_region_loses_nothing_it_acknowledged() {
     up.stop();
 }
 
-/// The log of a node says so of each fault.
+/// The log of a node says so when faults change.
 const ORDERED: &str = "ordered by the operator";
 
 /// The supervisor told a restarted node of its faults when it served. By then it had connected to others, and what it sent
@@ -121,43 +120,20 @@ fn a_restarted_node_has_its_faults_before_it_serves() {
     up.order(&["slow", "a", "--by", "1s"]);
     up.order(&["skew", "a", "--by", "5s"]);
     let before = up.node("a")["detail"].clone();
-    let log = || std::fs::read_to_string(up.dir.join("a.log")).unwrap();
-    let told = log().matches(ORDERED).count();
     up.order(&["restart", "a"]);
     let after = up.node("a")["detail"].clone();
     for what in ["faults", "late_us", "clock_ahead_us"] {
         assert_eq!(after[what], before[what], "{what}");
     }
-    let log = log();
+    let log = std::fs::read_to_string(up.dir.join("a.log")).unwrap();
     let lines = log.lines().map(|line| match line {
         line if line.contains("ready: node a") => "ready",
-        line if line.contains(ORDERED) => "fault",
+        line if line.contains(ORDERED) => "faults",
         _ => "",
     });
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    // Two links, each cut and slow; late; ahead. At first more, if an order was given again that a busy node did not hear in time.
-    assert!(told >= 6, "{log}");
-    assert_eq!(lines, [&["ready"][..], &vec!["fault"; told], &["fault"; 6], &["ready"]].concat(), "{log}");
-    up.stop();
-}
-
-/// Nodes behind the first that did not answer were not told; and as the supervisor knew of the fault, the same order told nobody.
-#[test]
-fn a_node_that_does_not_answer_keeps_no_order_from_the_others() {
-    let up = Up::start(&["--regions", "2"]);
-    let delay = |node: &str| up.node(node)["detail"]["links"][0]["delay_us"].clone();
-    let pid = up.node("a")["pid"].to_string();
-    let signal = |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-    let slow = ["slow", "b", "a", "--by", "20s"];
-    signal("-STOP");
-    let refused = up.tidemark(&slow);
-    signal("-CONT");
-    assert!(said(&refused).contains("a could not be told: try again"), "{}", said(&refused));
-    assert!(!refused.status.success());
-    until("the other has been told", || delay("b") == 20_000_000);
-    assert!(up.order(&slow).contains("B → A: slower by 20000 ms"));
-    up.order(&["heal"]);
-    until("no link is slow", || delay("a") == 0 && delay("b") == 0);
+    // Each order changes what holds, once.
+    assert_eq!(lines, ["ready", "faults", "faults", "faults", "faults", "faults", "ready"], "{log}");
     up.stop();
 }
 

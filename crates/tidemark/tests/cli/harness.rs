@@ -41,7 +41,7 @@ pub(crate) fn said(output: &Output) -> String {
 /// What a command did, once all nodes have heard of it: where one was too busy to, the command is run again.
 #[track_caller]
 fn heard(mut command: impl FnMut() -> Output) -> Output {
-    let busy = |output: &Output| said(output).contains("could not be told: try again");
+    let busy = |output: &Output| said(output).contains("will be told once it answers");
     wait_for("all nodes are told", || Some(command()).filter(|output| !busy(output)))
 }
 

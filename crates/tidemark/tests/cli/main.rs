@@ -20,6 +20,7 @@ mod map;
 mod membership;
 mod memory;
 mod nodes;
+mod orders;
 mod rates;
 mod readme;
 mod searches;

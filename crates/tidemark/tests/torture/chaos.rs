@@ -3,7 +3,7 @@
 use crate::harness::Cluster;
 use fastrand::Rng;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The one who does it, and what must be true of processes between.
 pub(crate) struct Chaos<'c> {
@@ -13,12 +13,15 @@ pub(crate) struct Chaos<'c> {
     pids: Vec<u32>,
     /// How often each thing was done.
     pub(crate) done: BTreeMap<&'static str, u64>,
+    /// Which nodes were killed, and when they had ended.
+    pub(crate) killed: Vec<(usize, Instant)>,
 }
 
 impl<'c> Chaos<'c> {
     /// Nothing has been done yet.
     pub(crate) fn new(cluster: &'c dyn Cluster, seed: u64) -> Self {
-        let mut chaos = Self { cluster, rng: Rng::with_seed(seed), pids: Vec::new(), done: BTreeMap::new() };
+        let (rng, done) = (Rng::with_seed(seed), BTreeMap::new());
+        let mut chaos = Self { cluster, rng, pids: Vec::new(), done, killed: Vec::new() };
         chaos.pids = chaos.running();
         chaos
     }
@@ -58,7 +61,10 @@ impl<'c> Chaos<'c> {
     fn crash(&mut self, count: usize) {
         let all: Vec<usize> = (0..self.cluster.nodes().len()).collect();
         let victims = self.rng.choose_multiple(all, count);
-        victims.iter().for_each(|node| self.cluster.kill(*node));
+        for node in &victims {
+            self.cluster.kill(*node);
+            self.killed.push((*node, Instant::now()));
+        }
         self.count("kills", victims.len() as u64);
         self.pause(20, 900);
         victims.iter().for_each(|node| self.cluster.restart(*node));

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) protocol: &'static str,
     /// always, everysec or no.
     pub(crate) fsync: &'static str,
+    /// Nodes that are killed lose what they have not synced.
+    pub(crate) power: bool,
     /// More lines of `[cluster]`.
     pub(crate) cluster: &'static str,
     /// Lines of `[limits]`.
@@ -31,7 +33,8 @@ impl Default for Plan {
     /// One region with one node and two partitions.
     fn default() -> Self {
         let regions = vec![vec!["all"]];
-        Self { regions, partitions: 2, protocol: "causal", fsync: "everysec", cluster: "", limits: "" }
+        let (protocol, fsync) = ("causal", "everysec");
+        Self { regions, partitions: 2, protocol, fsync, power: false, cluster: "", limits: "" }
     }
 }
 
@@ -48,6 +51,7 @@ pub(crate) struct Nodes {
     nodes: Vec<Node>,
     partitions: usize,
     config: PathBuf,
+    power: bool,
     children: Mutex<Vec<Option<Child>>>,
     faults: Mutex<Vec<Fault>>,
 }
@@ -83,7 +87,7 @@ impl Nodes {
         let config = scratch.join("cluster.toml");
         std::fs::write(&config, file).expect("the cluster file");
         let children = Mutex::new(nodes.iter().map(|_| None).collect());
-        Self { nodes, partitions, config, children, faults: Mutex::default() }
+        Self { nodes, partitions, config, power: plan.power, children, faults: Mutex::default() }
     }
 
     /// Starts all nodes, and waits until they serve.
@@ -99,6 +103,10 @@ impl Nodes {
     pub(crate) fn command(&self, node: usize) -> Command {
         let mut command = program();
         command.arg("serve").arg("--config").arg(&self.config).args(["--node", &self.nodes[node].name]);
+        command.env("TIDEMARK_DISK_QUOTA", self.quota());
+        if self.power {
+            command.env("TIDEMARK_LOSES_POWER", "1");
+        }
         command
     }
 
@@ -146,6 +154,19 @@ impl Nodes {
     /// What a node has logged.
     pub(crate) fn log(&self, node: usize) -> String {
         std::fs::read_to_string(&self.nodes[node].log).unwrap_or_default()
+    }
+
+    /// From now on the data directory of each node may take so many bytes, or any number.
+    pub(crate) fn set_quota(&self, bytes: Option<u64>) {
+        match bytes {
+            Some(bytes) => std::fs::write(self.quota(), bytes.to_string()).expect("the quota"),
+            None => std::fs::remove_file(self.quota()).expect("the quota"),
+        }
+    }
+
+    /// What holds the quota, if there is one.
+    fn quota(&self) -> PathBuf {
+        self.config.with_file_name("quota")
     }
 
     /// The data directory of a node.

@@ -50,11 +50,11 @@ impl Up {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Runs a verb on this cluster, again where a node was too busy to hear of it; what it printed.
+    /// Runs a verb on this cluster, again where a node was too busy to hear of it in time; what it printed.
     pub(crate) fn verb(&self, arguments: &[&str]) -> String {
         wait_for("all nodes are told", || match self.try_verb(arguments) {
             Ok(said) => Some(said),
-            Err(why) if why.contains("could not be told: try again") => None,
+            Err(why) if why.contains("will be told once it answers") => None,
             Err(why) => panic!("tidemark {}: {why}", arguments.join(" ")),
         })
     }
