@@ -84,10 +84,8 @@ impl<P: Protocol> NodeOf<P> {
         self.look_for_relays();
         self.core.outputs.extend(self.hold.spare_job().map(Output::Job));
         self.look();
-        if self.hold.wants_sync()
-            && let Some(job) = self.hold.sync_job()
-        {
-            self.core.outputs.push_back(Output::Job(job));
+        if self.hold.wants_sync() {
+            self.core.outputs.extend(self.hold.sync_job().map(Output::Job));
         }
         // What upkeep brings about leaves with a batch.
         self.core.wants_commit |= self.core.place.is_some();
