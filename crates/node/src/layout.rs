@@ -150,9 +150,9 @@ pub struct WanLink {
 }
 
 impl ClusterLayout {
-    /// Whether several nodes of a region hold partitions.
+    /// Whether clients of a region may be at one node, and what they ask for at another one. One that holds no partition counts.
     pub fn is_divided(&self, dc: DcId) -> bool {
-        self.nodes.iter().filter(|node| node.dc == dc && !node.partitions.is_empty()).count() > 1
+        self.nodes.iter().filter(|node| node.dc == dc).count() > 1
     }
 
     /// A cluster of one node: one region that holds everything.
