@@ -14,7 +14,7 @@ impl<P: Protocol> NodeOf<P> {
             return true;
         }
         link.ready = false;
-        let before = out.len();
+        let (before, mut copies) = (out.len(), false);
         move_bytes(&mut link.out, out);
         let more = match &link.stage {
             Stage::Closing => {
@@ -38,8 +38,8 @@ impl<P: Protocol> NodeOf<P> {
                     }
                     more
                 }
-                Role::CopyOut(_) if link.parts.is_empty() => {
-                    self.read_piece(id);
+                Role::CopyOut(_) => {
+                    copies = true;
                     false
                 }
                 _ => false,
@@ -51,6 +51,10 @@ impl<P: Protocol> NodeOf<P> {
         if out.len() - before < room {
             link.parts.next(part, out);
         }
-        more || !link.parts.is_empty()
+        let more = more || !link.parts.is_empty();
+        if copies && !more {
+            self.read_piece(id); // once all of the one before has left
+        }
+        more
     }
 }
