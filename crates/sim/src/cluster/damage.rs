@@ -214,8 +214,9 @@ impl Bytes {
 fn frame_at(bytes: &[u8], at: usize) -> (usize, usize) {
     let mut begins = 0;
     while let Some(header) = bytes.get(begins..begins + 4) {
-        let length = u32::from_le_bytes(header.try_into().expect("four bytes")) as usize;
-        let next = begins + tidemark_node::link::frame::HEADER + length;
+        // The highest bit says that the frame is a part of a payload: see [`tidemark_node::link::frame`].
+        let length = u32::from_le_bytes(header.try_into().expect("four bytes")) & (u32::MAX >> 1);
+        let next = begins + tidemark_node::link::frame::HEADER + length as usize;
         if next > at {
             return (begins, next);
         }
