@@ -314,7 +314,7 @@ impl Plan {
         // Half of those with write transactions, whose versions have one time.
         plan.config.pieces = layout.transactions >= Transactions::Writes && mix(seed, 23).is_multiple_of(2);
         if options.large {
-            plan.config.segment_bytes = 512 << mix(seed, 29) % 3;
+            plan.config.segment_bytes = 512 << (mix(seed, 29) % 3);
             plan.config.parts = PartSizes { above: 48, bytes: 40 };
         }
         workload::compose(&mut plan, options, layout, selected);
