@@ -49,6 +49,8 @@ const FULL: &[(&str, &str)] = &[
 
 /// Tests that are tools for whoever works on a crate. Cargo ignores them, and no command runs them.
 const BY_HAND: &[(&str, &str)] = &[
+    // Gigabytes of memory.
+    ("server/cluster", "sizes::largest::values_of_64_and_of_512_mebibytes"),
     ("store/all", "log_fixture::write_the_fixture"),
     ("store/all", "log_throughput::appends"),
     ("store/all", "typed::one_schedule"),
