@@ -88,7 +88,8 @@ fn each_rule_is_switched_off_by_a_test() {
         for rule in rules {
             let played =
                 table.iter().any(|(of, mutants)| of == name && mutants.iter().any(|m| m.rule == *rule));
-            let played = played || table::SAFE.contains(&(name, *rule));
+            let others = table::SAFE.iter().chain(&table::SOUGHT);
+            let played = played || others.into_iter().any(|other| *other == (name, *rule));
             assert!(played || steps.contains(rule.name), "nothing is tested without {rule} of {name}");
         }
     }
@@ -136,7 +137,7 @@ fn each_rule_of_edge_clients_is_switched_off_by_a_test() {
 #[test]
 fn the_table_plays_each_protocol_without_rules_of_its_own() {
     let table = all();
-    assert_eq!(table.iter().map(|(_, mutants)| mutants.len()).sum::<usize>(), 233);
+    assert_eq!(table.iter().map(|(_, mutants)| mutants.len()).sum::<usize>(), 232);
     for (name, mutants) in table {
         let rules = with_protocol!(name, P => P::INFO.rules, otherwise &[]);
         assert!(mutants.iter().all(|mutant| rules.contains(&mutant.rule)), "{name}");

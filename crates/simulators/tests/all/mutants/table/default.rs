@@ -65,7 +65,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         // Interactive transactions, updates that look before they write, and both at once.
         each(interactive(), &looking),
         rare(interactive(), &[LOOKS_LIFT, WHO_YIELDS_IS_REFUSED]),
-        rare(Options { typed: 60, ..interactive() }, &[TRANSACTIONS_STAND_APART, SAFE_FENCE_COVERS_L]),
+        rare(Options { typed: 60, ..interactive() }, &[TRANSACTIONS_STAND_APART]),
         rare(Options { partitions: 3, ..interactive() }, &[PINNED_STAY]),
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
         rare(Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() }, &[ABSORBS]),
