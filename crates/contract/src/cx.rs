@@ -66,7 +66,7 @@ pub struct Cx<'a, P: Protocol> {
     pub mono: Micros,
     /// How far ahead of physical time a stamp may lie before a write is refused.
     pub max_skew_us: Micros,
-    /// How large a version may be.
+    /// The largest version that may be written.
     pub limit: Limit,
     /// Makes room in the log for so many bytes.
     room: Option<Room<'a>>,

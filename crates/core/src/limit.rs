@@ -1,4 +1,4 @@
-//! How large values and records may be.
+//! The largest values and records.
 //!
 //! One number says it all: the most that a value may have, `proto-max-bulk-len`. A record is what one version takes in the log and on
 //! the wire; it may be a little larger than the largest value, for what stands beside it. Whoever receives records takes a little more
@@ -22,9 +22,9 @@ impl Default for Limit {
 impl Limit {
     /// The most that a value can be allowed to have.
     pub const VALUE_BYTES: usize = 512 << 20;
-    /// What a record may have beyond the largest value.
+    /// Bytes that a record may have beyond the largest value.
     const BESIDE: usize = 1 << 20;
-    /// What is left of that for stamps and dependencies, which a check that knows only what is written leaves room for.
+    /// The part of that which is left for stamps and dependencies, which a check that knows only what is written leaves room for.
     const ROOM: usize = 64 << 10;
 
     /// Values may have so many bytes, and no more than [`Self::VALUE_BYTES`].
@@ -32,17 +32,17 @@ impl Limit {
         Self(bytes.min(Self::VALUE_BYTES))
     }
 
-    /// How many bytes a value may have.
+    /// The most bytes that a value may have.
     pub fn value(self) -> usize {
         self.0
     }
 
-    /// How many bytes keys and writes of one version may have, encoded.
+    /// The most bytes that keys and writes of one version may have, encoded.
     pub fn written(self) -> usize {
         self.0 + Self::BESIDE - Self::ROOM
     }
 
-    /// How many bytes a record may have that is taken from another server.
+    /// The most bytes of a record that is taken from another server.
     pub fn received(self) -> usize {
         self.0 + Self::BESIDE + Self::ROOM
     }

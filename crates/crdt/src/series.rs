@@ -84,7 +84,7 @@ impl Tried {
     }
 }
 
-/// What a command changes: of the key at each place.
+/// The changes of a command: of the key at each place.
 trait Changes: AsRef<[(usize, Vec<Change>)]> + IntoIterator<Item = (usize, Vec<Change>)> {}
 
 impl<C: AsRef<[(usize, Vec<Change>)]> + IntoIterator<Item = (usize, Vec<Change>)>> Changes for C {}

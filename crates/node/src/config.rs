@@ -23,7 +23,7 @@ pub struct Config {
     pub boot: String,
     /// How far ahead of physical time a stamp may lie, in microseconds.
     pub max_skew_us: Micros,
-    /// How large values and records may be: who has a clone may change it.
+    /// The limit of values and records: who has a clone may change it.
     pub limit: SharedLimit,
     /// The size of a log segment.
     pub log_segment_bytes: u64,
@@ -40,7 +40,7 @@ pub struct Config {
     pub backlog_bytes: usize,
     /// What a frame of a replication stream holds of one partition at most, about, in bytes; one record in any case.
     pub stream_frame_bytes: usize,
-    /// What leaves in parts, and how large they are.
+    /// Sizes of what leaves in parts, and of the parts.
     pub parts: PartSizes,
     /// How long the node waits between attempts.
     pub pace: Pace,

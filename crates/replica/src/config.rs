@@ -36,7 +36,7 @@ pub struct HostConfig<P: Protocol> {
     pub several: bool,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
-    /// How large values and records may be.
+    /// The limit of values and records.
     pub limit: SharedLimit,
     /// The size of a log segment, in bytes.
     pub log_segment_bytes: u64,

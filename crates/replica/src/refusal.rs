@@ -110,9 +110,9 @@ pub enum WriteRefusal {
     /// This turn of a group is large enough already.
     #[error("{turn} bytes are being written, and {bytes} more are too many at once")]
     Turn {
-        /// What it writes already, in bytes.
+        /// Bytes that it writes already.
         turn: usize,
-        /// What it would write in addition.
+        /// Bytes that it would write in addition.
         bytes: usize,
     },
 }

@@ -40,7 +40,7 @@ pub struct NodeConfig {
     pub session_scope: SessionScope,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
-    /// How large values and records may be: CONFIG SET changes it.
+    /// The limit of values and records: CONFIG SET changes it.
     pub limit: SharedLimit,
     /// The size of a log segment.
     pub log_segment_bytes: u64,

@@ -191,7 +191,7 @@ impl<P: Protocol> Cx<'_, P> {
         self.bounded(Evaluated { reply, writes: written(keys.into_iter().cloned().zip(changes), moment) })
     }
 
-    /// What a command comes to, unless it writes too much: each partition keeps its part until all have, and there is one limit for all.
+    /// The effect of a command, unless it writes too much: each partition keeps its part until all have, and there is one limit for all.
     fn bounded(&self, evaluated: Evaluated) -> Evaluated {
         let bytes = evaluated.writes.iter().map(|(key, write)| bytes_of(key, write)).sum();
         match self.limit.admits(bytes) {

@@ -1,4 +1,4 @@
-//! How large versions may become: that is looked at when it is known what they write, and before anything changes.
+//! The limit of versions, which is checked when it is known what they write, and before anything changes.
 //!
 //! A command may write much more than it brings: COPY, RENAME, a script. So the request cannot say it, and the log would find out too
 //! late: memory has changed by then.
@@ -17,7 +17,7 @@ impl<P: Protocol> Cx<'_, P> {
     /// Whether a version with this write may be stored and logged.
     ///
     /// # Errors
-    /// It is too large, or there is no room in the log.
+    /// `TooLarge`, or no room in the log.
     #[inline]
     pub fn admits(&mut self, key: &Key, write: &Write) -> Result<(), Failure> {
         self.admits_bytes(bytes_of(key, write))
@@ -40,7 +40,7 @@ impl<P: Protocol> Cx<'_, P> {
         self.room.as_mut().map_or(Ok(()), |room| room(bytes))
     }
 
-    /// What an update comes to, if that may be written; the answer that it may not, otherwise.
+    /// Returns the effect of an update, if that may be written; the answer that it may not, otherwise.
     #[inline]
     pub(super) fn admitted(&mut self, key: &Key, before: Before) -> Before {
         match before.write.as_ref().map(|write| self.admits(key, write)) {

@@ -146,7 +146,7 @@ fn an_effect_of_a_series_survives_the_wire_and_names_no_trial() {
     }
 }
 
-/// What the commands of a series write counts together, overwritten or not, and so does what they make strings longer by.
+/// All that the commands of a series write counts together, overwritten or not, and so does what they make strings longer by.
 #[test]
 fn a_series_writes_no_more_than_a_version_may_have() {
     let longest = 100_000;

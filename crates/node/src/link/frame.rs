@@ -240,7 +240,7 @@ impl Serialize for Raw<'_> {
     }
 }
 
-/// What the frame at the front of some bytes holds.
+/// The frame at the front of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framed<'b> {
     /// Values.

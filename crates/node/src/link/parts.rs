@@ -12,13 +12,13 @@ use std::collections::VecDeque;
 
 /// The most that a payload may have that comes in parts: an entry of a Raft group may be of several records.
 const PAYLOAD_BYTES_MAX: usize = 2 << 30;
-/// What stands before the bytes of a part.
+/// Bytes that stand before those of a part.
 const HEAD: usize = 16;
 
-/// What is parted, and how.
+/// Sizes of payloads that leave in parts, and of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartSizes {
-    /// What has more bytes leaves in parts.
+    /// A payload with more bytes leaves in parts.
     pub above: usize,
     /// So many bytes each.
     pub bytes: usize,
@@ -36,11 +36,11 @@ enum Waiting {
     Frame(Vec<u8>),
 }
 
-/// What waits to leave on a link in parts.
+/// Payloads that wait to leave on a link in parts.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     queue: VecDeque<Waiting>,
-    /// How much of the first has left.
+    /// Bytes of the first that have left.
     sent: usize,
 }
 
@@ -96,7 +96,7 @@ impl Assembly {
     /// Takes the next part. The payload, once it is whole.
     ///
     /// # Errors
-    /// It is not the next part, or of a payload that is too large.
+    /// A part that is not the next one, or of a payload that is too large.
     pub(crate) fn take(&mut self, part: &[u8]) -> Result<Option<Vec<u8>>, FrameError> {
         let damaged = FrameError::Part { total: part.len(), at: 0 };
         let (total, rest) = part.split_first_chunk::<8>().ok_or(damaged)?;
@@ -120,7 +120,7 @@ mod tests {
     use super::super::frame::{FrameDecoder, Framed, HEADER, frame, value, values};
     use super::*;
 
-    /// What comes of the bytes of a link, in order.
+    /// Returns the payloads in the bytes of a link, in order.
     fn heard(mut bytes: &[u8]) -> Vec<Vec<u8>> {
         let (mut decoder, mut assembly, mut heard) =
             (FrameDecoder::default(), Assembly::default(), Vec::new());

@@ -111,7 +111,7 @@ impl<P: Protocol> NodeOf<P> {
     }
 }
 
-/// What is said to one member.
+/// Messages to one member.
 #[derive(Default)]
 struct Batch {
     link: LinkId,

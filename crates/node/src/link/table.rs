@@ -18,9 +18,9 @@ pub(crate) struct Link {
     pub(crate) decoder: FrameDecoder,
     /// Frames that wait to leave.
     pub(crate) out: Vec<u8>,
-    /// What leaves in parts, behind them.
+    /// Payloads that leave in parts, behind them.
     pub(crate) parts: Parts,
-    /// What comes in parts.
+    /// The payload that comes in parts.
     pub(crate) assembly: Assembly,
     /// The driver was told that there is something to transmit.
     pub(crate) ready: bool,

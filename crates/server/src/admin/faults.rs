@@ -151,7 +151,7 @@ pub(super) fn between(cluster: &ClusterLayout, from: &str, to: &str) -> Result<(
     }
 }
 
-/// Who wants which faults.
+/// Faults, by the party that wants them.
 #[derive(Debug, Default)]
 pub(crate) struct Ordered {
     /// By single orders.
@@ -160,7 +160,7 @@ pub(crate) struct Ordered {
     pub(super) leased: Leased,
     /// The cuts that the node has for it.
     held: Cuts,
-    /// What the node has been told of conditions.
+    /// Conditions that the node has been told of.
     pub(super) known: Vec<Condition>,
 }
 
@@ -217,7 +217,7 @@ impl Shard {
 }
 
 impl Core {
-    /// What is wanted comes to hold.
+    /// Makes the node have the faults that are wanted.
     fn apply_faults(&mut self) {
         let faults = self.ordered.posted.clone().with(self.ordered.leased.faults());
         self.engine.clock.skew(faults.ahead_us);

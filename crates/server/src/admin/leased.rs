@@ -1,4 +1,4 @@
-//! What the supervisor of `tidemark up` wants of a node: all of its faults, for as long as it goes on saying so.
+//! Orders of the supervisor of `tidemark up` to a node: all of its faults, for as long as it goes on saying so.
 
 use super::faults::{Faults, between};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use tidemark_node::ClusterLayout;
 use tidemark_node::cuts::CutOrder;
 use tidemark_replica::Now;
 
-/// What is wrong with the way from one place to another; a place is a region (`A`) or a server (`A/0`).
+/// A fault of the way from one place to another; a place is a region (`A`) or a server (`A/0`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
@@ -18,7 +18,7 @@ pub struct LinkFault {
     pub to: String,
     /// Nothing passes.
     pub cut: bool,
-    /// It takes so much longer.
+    /// Added delay, in microseconds.
     pub slow_us: Micros,
 }
 
@@ -31,7 +31,7 @@ pub struct Waiting {
     pub node: String,
     /// Since when it does not answer, in microseconds since 1970.
     pub since_us: Micros,
-    /// What came instead of its answer.
+    /// The failure that came instead of its answer.
     pub why: String,
 }
 
@@ -88,12 +88,12 @@ impl fmt::Display for Wanted {
     }
 }
 
-/// What this node was told of it.
+/// The orders that this node was told of.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Told {
     #[serde(flatten)]
     pub(super) wanted: Wanted,
-    /// How long its faults go on unless they are said again.
+    /// Time for which its faults go on unless they are said again.
     left_us: Micros,
     /// Since when faults have ended that were not said again, in microseconds since 1970.
     pub(super) lapsed_since_us: Option<Micros>,
@@ -116,7 +116,7 @@ impl Leased {
         &self.faults
     }
 
-    /// What was said last.
+    /// Returns the orders that were said last.
     pub(super) fn told(&self) -> Option<&Told> {
         self.told.as_ref()
     }

@@ -24,7 +24,7 @@ use tidemark_node::{Order, OrderAnswer};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
-/// How often the data thread looks whether faults have to end.
+/// The time between two looks of the data thread whether faults have to end.
 const LEASE_LOOK: Duration = Duration::from_millis(500);
 
 /// What the admin server asks of the data thread.

@@ -45,7 +45,7 @@ pub(crate) struct Report {
     pub(crate) late_us: Micros,
     /// How far its clock was put ahead of the machine's, by an operator's order.
     pub(crate) clock_ahead_us: i64,
-    /// What the supervisor has said of faults, if one has.
+    /// The orders of the supervisor, if one has given some.
     pub(crate) ordered: Option<Told>,
     #[serde(skip)]
     pub(crate) stats: Stats,

@@ -18,9 +18,9 @@ use values::{check, parse_limits};
 pub struct Config {
     /// Those that differ from their defaults.
     set: BTreeMap<&'static str, String>,
-    /// What the node is told of `proto-max-bulk-len`.
+    /// The node's copy of `proto-max-bulk-len`.
     limit: SharedLimit,
-    /// What a client may send, as it was set last.
+    /// The most that a client may send, as it was set last.
     requests: RequestLimits,
 }
 

@@ -125,10 +125,10 @@ pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), Ser
     }
 }
 
-/// How a node ended.
+/// The way in which a node ended.
 enum End {
     Stopped,
-    /// It was mute, and there is room now. What was ordered of faults stays so.
+    /// A mute node has room now. Faults that were ordered stay.
     Room(Box<Ordered>),
 }
 

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Why a node is mute.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Mute {
-    /// What ends it, too.
+    /// The cause, and thereby the end.
     pub(crate) why: String,
     /// Since when, in microseconds since 1970.
     pub(crate) since_us: Micros,

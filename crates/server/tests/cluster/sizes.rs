@@ -13,7 +13,7 @@ use tidemark_wire::resp::Reply;
 /// The limit of values in these tests.
 const VALUE: usize = 64 << 10;
 
-/// What one version may write.
+/// The most that one version may write.
 fn written() -> usize {
     Limit::of_values(VALUE).written()
 }
@@ -43,7 +43,7 @@ fn started(shape: &[(u8, &[u16])]) -> Cluster {
     cluster
 }
 
-/// What a key holds, in an order that does not depend on where it is read.
+/// Returns the value of a key, in an order that does not depend on where it is read.
 fn content(client: &mut Client, key: &str) -> Vec<String> {
     let kind = client.text(&["TYPE", key]);
     let mut all = match &kind[..] {
@@ -92,7 +92,7 @@ fn is_retried(said: &str) -> bool {
     words.iter().any(|word| said.starts_with(word))
 }
 
-/// It was done, or refused for good: by no word that has clients try again.
+/// Asserts that a command was done, or refused for good: by no word that has clients try again.
 #[track_caller]
 fn ended(reply: &Reply, what: &str) {
     let said = text(reply);

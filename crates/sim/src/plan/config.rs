@@ -68,7 +68,7 @@ pub struct Config {
     pub mix: Mix,
     /// The size of a log segment.
     pub segment_bytes: u64,
-    /// What leaves in parts.
+    /// Sizes of what leaves in parts.
     pub parts: PartSizes,
     /// A snapshot after so many bytes of log.
     pub snapshot_bytes: u64,

@@ -14,13 +14,13 @@ pub struct Overlay {
     room: Room,
 }
 
-/// How many bytes files may grow in all.
+/// The bytes by which files may still grow in all.
 type Room = Arc<Mutex<u64>>;
 
 /// One file.
 #[derive(Debug)]
 struct Layered {
-    /// What is below; nothing for a file that was created here.
+    /// The file below; nothing for a file that was created here.
     base: Option<Arc<dyn DiskFile>>,
     content: Mutex<Content>,
     room: Room,
@@ -31,7 +31,7 @@ struct Content {
     size: u64,
     /// So much of what is below shows.
     shows: u64,
-    /// What was written here, in this order.
+    /// Writes, in this order.
     writes: Vec<(u64, Vec<u8>)>,
 }
 
@@ -195,7 +195,7 @@ impl DiskFile for Layered {
         Ok(())
     }
 
-    /// What is below may not be durable, and is shown.
+    /// Syncs the file below, which is shown and may not be durable.
     fn sync(&self) -> DiskResult<()> {
         self.base.as_ref().map_or(Ok(()), |base| base.sync())
     }

@@ -7,7 +7,7 @@ use super::segment::{self, Segment, SegmentHeader};
 use super::{Log, LogConfig, LogError, LogResult};
 use crate::disk::{Disk, DiskError, DiskErrorKind, DiskResult};
 
-/// Its name.
+/// The name of the file.
 pub const BALLAST: &str = "ballast";
 const TEMPORARY: &str = "ballast.tmp";
 /// The smallest segment that an opening makes.
@@ -36,7 +36,7 @@ impl Ballast {
         }
     }
 
-    /// What is to be said to whoever wants to write.
+    /// Returns an error if nothing may be written.
     pub(super) fn check(&self) -> LogResult<()> {
         match self {
             Self::There => Ok(()),
@@ -100,7 +100,7 @@ pub(super) fn next_segment(
     }
 }
 
-/// Its space is reserved and empty: it needs a header and another name. Killed between the two, it is ballast still.
+/// Makes a segment of the ballast, whose space is reserved and empty: a header and another name are missing. Killed between the two, it is ballast still.
 fn of_ballast(disk: &dyn Disk, header: SegmentHeader) -> DiskResult<Option<Segment>> {
     let file = match disk.open(BALLAST) {
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),

@@ -1,4 +1,4 @@
-//! What opening a log has found.
+//! The report of an opening of a log.
 
 use super::Position;
 
@@ -9,9 +9,9 @@ pub struct Cut {
     pub file: String,
     /// Where in the file the log ends now.
     pub offset: u64,
-    /// How many bytes after it were not empty.
+    /// The number of bytes after it that were not empty.
     pub bytes: u64,
-    /// What ended the reading.
+    /// The reason why the reading ended.
     pub detail: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Cut {
     }
 }
 
-/// What opening a log found and did.
+/// The result of opening a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// There was no log: this is the first start.

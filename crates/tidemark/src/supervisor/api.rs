@@ -7,7 +7,7 @@ use tidemark_adapt::Account;
 use tidemark_contract::grouping::Division;
 pub(crate) use tidemark_server::LinkFault as Fault;
 
-/// What is said of a node that did not answer in time.
+/// The words for a node that did not answer in time.
 pub(crate) const NOT_TOLD: &str = "has not been told, and will be told once it answers";
 
 /// `up.json`: where a running cluster is.
@@ -141,6 +141,6 @@ pub(crate) struct Untold {
     pub(crate) node: String,
     /// For how long it has not answered.
     pub(crate) since_s: u64,
-    /// What came instead of an answer.
+    /// The failure that came instead of an answer.
     pub(crate) why: String,
 }

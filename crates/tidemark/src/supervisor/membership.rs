@@ -28,7 +28,7 @@ struct Told {
     standing: Standing,
 }
 
-/// What is to become of a region.
+/// A change of the membership of a region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Change {

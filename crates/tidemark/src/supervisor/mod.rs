@@ -75,7 +75,7 @@ pub(crate) struct Supervisor {
     cluster: Cluster,
     dir: PathBuf,
     slots: Mutex<Vec<Slot>>,
-    /// What nodes are told, each by a task of its own.
+    /// Orders to the nodes, each of which a task of its own tells.
     orders: Mutex<Orders>,
     /// The version of that.
     changed: watch::Sender<u64>,

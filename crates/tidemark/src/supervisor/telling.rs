@@ -21,13 +21,13 @@ use tidemark_server::{Waiting, Wanted};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long a node may take to answer, and a command to be heard.
+/// The time in which a node has to answer, and a command has to be heard.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a node is compared with what is wanted of it.
+/// The time between two comparisons of a node with what is wanted of it.
 const LOOK: Duration = Duration::from_secs(1);
 const FILE: &str = "wanted.json";
 
-/// What is wanted of the nodes of one cluster: `wanted.json`.
+/// Orders to the nodes of one cluster: `wanted.json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Orders {
     /// Rises with each change.
@@ -38,7 +38,7 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// What was wanted when the supervisor of this directory ended.
+    /// Reads the orders that held when the supervisor of this directory ended.
     pub(super) fn read(dir: &Path) -> anyhow::Result<Self> {
         let file = dir.join(FILE);
         match fs::read(&file) {
@@ -59,15 +59,15 @@ impl Orders {
     }
 }
 
-/// What a node has heard.
+/// The orders that a node has heard.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// It knows what was wanted then.
+    /// The version of the orders that it knows.
     version: u64,
     silent: Option<NoAnswer>,
 }
 
-/// What came instead of an answer.
+/// The failure that came instead of an answer.
 #[derive(Clone, Debug)]
 struct NoAnswer {
     why: String,
@@ -85,7 +85,7 @@ impl NoAnswer {
 }
 
 impl Heard {
-    /// What a node knows that was started with what is wanted.
+    /// Of a node that was started with the orders of this version.
     pub(super) fn at_start(version: u64) -> Self {
         Self { version, silent: None }
     }
@@ -97,7 +97,7 @@ impl Heard {
 pub(super) struct Silent(String);
 
 impl Supervisor {
-    /// What is wanted.
+    /// Returns the orders.
     pub(super) fn orders(&self) -> Orders {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -268,7 +268,7 @@ impl Supervisor {
             && (self.cluster.replicas > 1 || others.all(|(_, slot)| slot.child.is_some()))
     }
 
-    /// What a node answers over HTTP.
+    /// Returns the answer of a node over HTTP.
     pub(super) async fn ask(&self, node: &Node, what: &str, body: Option<Value>) -> anyhow::Result<Value> {
         self.asking(node, what, body).await?
     }

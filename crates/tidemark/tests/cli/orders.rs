@@ -30,7 +30,7 @@ fn admin(up: &Up, node: &str) -> String {
     up.node(node)["admin"].as_str().unwrap().to_string()
 }
 
-/// What a node answers; null if it does not.
+/// Returns the answer of a node; null if it does not answer.
 fn http(admin: &str, method: &str, path: &str, body: &Value) -> Value {
     let exchange = || {
         let mut stream = TcpStream::connect(admin)?;

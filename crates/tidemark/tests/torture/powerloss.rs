@@ -22,7 +22,7 @@ use tidemark_wire::resp::Reply;
 // time: what a loss may have taken, and no wait.
 const UNSYNCED: Duration = Duration::from_secs(3);
 
-/// How often power is lost, at least once of each kind.
+/// Returns how often power is lost, at least once in each way.
 fn rounds(few: usize) -> usize {
     std::env::var("ROUNDS").map_or(few, |rounds| rounds.parse().expect("a number"))
 }
@@ -38,7 +38,7 @@ fn plan(regions: Vec<Vec<&'static str>>, cluster: &'static str) -> Plan {
     Plan { regions, cluster, protocol: "tidemark", power: true, ..Plan::default() }
 }
 
-/// What clients were told, and what may not be lost any more.
+/// Writes that clients were told of, and those that may not be lost any more.
 struct Told<'n> {
     nodes: &'n Nodes,
     rng: Rng,
@@ -46,7 +46,7 @@ struct Told<'n> {
     written: u64,
     /// Members of the set that no loss of power may take.
     owed: BTreeSet<String>,
-    /// How often the counter was raised for good, and how often at most.
+    /// The least and the highest value that the counter may have.
     counted: (i64, i64),
 }
 
@@ -70,7 +70,7 @@ impl<'n> Told<'n> {
         member
     }
 
-    /// What a node finds of all that is written. MSET is whole.
+    /// Reads all that is written through a node. MSET is whole.
     fn read(&self, node: usize) -> Seen {
         let mut client = self.nodes.client(node);
         let members = client.ask(&["SMEMBERS", "set"]);
@@ -112,7 +112,7 @@ impl<'n> Told<'n> {
     }
 }
 
-/// What a node returns of everything.
+/// Everything, as a node returns it.
 #[derive(Debug, PartialEq)]
 struct Seen {
     members: BTreeSet<String>,

@@ -31,7 +31,7 @@ fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
     assert_eq!(numbers(&open(&disk, config(0, 1, Fsync::EverySec)).unwrap()).len() as u64, written + 1);
 }
 
-/// What a host answers to a request that brings so many bytes.
+/// The answer of a host to a request that brings so many bytes.
 fn large(host: &mut Host<Recorder>, number: u64, bytes: usize) -> Result<(), Failure> {
     let ticket = Ticket { node: 0, session: 0, ask: AskId(number) };
     host.request(NOW, P0, ticket, Request::Large(number, bytes), Some(bytes));
@@ -74,7 +74,7 @@ fn a_request_above_the_limit_is_refused_for_good_and_changes_nothing() {
     assert_eq!(large(&mut host, 2, written + 1), Ok(()));
 }
 
-/// What cannot be sent stays: the stream says why it ends, and goes on when the receiver takes more.
+/// A record that cannot be sent stays: the stream says why it ends, and goes on when the receiver takes more.
 #[test]
 fn a_record_that_the_receiver_does_not_take_ends_the_stream_until_it_does() {
     let mut from = open(&SimDisk::new(), config(0, 2, Fsync::EverySec)).unwrap();

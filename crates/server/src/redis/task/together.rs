@@ -31,7 +31,7 @@ impl Task {
         }
     }
 
-    /// How many bytes it writes, about.
+    /// Returns about how many bytes it writes.
     pub fn bytes(&self) -> usize {
         match &self.0 {
             Start::Once(op, _) => op.writes().unwrap_or_default(),

@@ -4,7 +4,7 @@ use super::{Cluster, eventually, is_retried, shapes, text};
 use tidemark_patience::wait_for;
 use tidemark_wire::resp::encode_request;
 
-/// What a command answers that may be carried out twice. It is sent again, over a new connection, while the node has no leader: the disk
+/// Returns the answer to a command that may be carried out twice. It is sent again, over a new connection, while the node has no leader: the disk
 /// of a slow machine may hold one up for so long that another is elected.
 fn through(cluster: &Cluster, node: usize, command: &[&str]) -> String {
     wait_for(format!("an answer to {}", command[0]), || {

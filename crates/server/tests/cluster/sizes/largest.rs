@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tidemark_core::Limit;
 
-/// What the process has at most had in memory, in MiB.
+/// The most that the process has had in memory, in MiB.
 fn peak_mib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

@@ -164,7 +164,7 @@ impl Nodes {
         }
     }
 
-    /// What holds the quota, if there is one.
+    /// The file that holds the quota, if there is one.
     fn quota(&self) -> PathBuf {
         self.config.with_file_name("quota")
     }
