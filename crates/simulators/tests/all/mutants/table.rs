@@ -81,7 +81,7 @@ pub(crate) const SAFE: [(&str, Rule); 2] = [
     (Hybrid::INFO.name, tidemark_protocols::hybrid::LISTS_ARE_LONG),
 ];
 
-/// Rules that schedules showed to be needed which are drawn otherwise by now: none of 60,000 does any more. Each is to have a seed again,
+/// Rules that schedules showed to be needed which are drawn otherwise by now: none of 190,000 does any more. Each is to have a seed again,
 /// or a step test. `SAFE_FENCE_COVERS_L` had one with 60 of a hundred operations typed and 30 transactions of a hundred interactive.
 pub(crate) const SOUGHT: [(&str, Rule); 1] =
     [(Tidemark::INFO.name, tidemark_protocols::tidemark::SAFE_FENCE_COVERS_L)];
